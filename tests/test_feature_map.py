@@ -107,7 +107,7 @@ def test_products_are_those_of_scikit_learn() -> None:
     assert (ours.transform(X).toarray()[:, order] == theirs.transform(X)).all()
 
 
-def test_columns_stay_where_they_are_as_features_come() -> None:
+def test_columns_keep_their_positions_as_features_arrive() -> None:
     X = np.random.default_rng(0).standard_normal((5, 9))
     wide = FeatureMap("poly:3").fit_transform(X).toarray()
     narrow = FeatureMap("poly:3").fit_transform(X[:, :4]).toarray()
@@ -116,7 +116,7 @@ def test_columns_stay_where_they_are_as_features_come() -> None:
     assert wide.shape[1] > narrow.shape[1]
 
 
-def test_hashed_products_have_the_documented_hash() -> None:
+def test_hashed_products_use_the_documented_hash() -> None:
     rows = Sparse(np.array([0, 3]), np.array([7, 2, 5], np.uint32), np.array([2.0, 3.0, 5.0]))
     bits = 20
     got = whole(MapSpec.spelled("products:3", bits), rows, 8)[0]
@@ -130,7 +130,7 @@ def test_hashed_products_have_the_documented_hash() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(ROWS, st.integers(1, 5))
-def test_what_shares_a_slot_is_added_up(table: list[list[int]], bits: int) -> None:
+def test_colliding_products_are_summed(table: list[list[int]], bits: int) -> None:
     X = np.array(table, float)
     own, chosen = whole(MapSpec.spelled("products:2"), Dense(X.reshape(-1), 4), 4), MapSpec.spelled("products:2", bits)
     want = np.zeros((len(X), 2**bits))
@@ -141,7 +141,7 @@ def test_what_shares_a_slot_is_added_up(table: list[list[int]], bits: int) -> No
     assert (whole(chosen, Dense(X.reshape(-1), 4), 4) == want).all()
 
 
-def test_rows_in_any_form_give_the_same() -> None:
+def test_rows_in_any_form_give_the_same_result() -> None:
     X = np.random.default_rng(0).integers(-2, 3, (12, 6)).astype(np.float32)
     table = FeatureMap("poly:2").fit(X)
     sparse = csr(X)
@@ -194,7 +194,7 @@ def test_files_are_mapped_as_arrays_are(tmp_path: Path, capsys: pytest.CaptureFi
     assert "leave out --map" in capsys.readouterr().err
 
 
-def test_certificates_say_how_features_were_mapped(tmp_path: Path) -> None:
+def test_certificates_record_the_feature_map(tmp_path: Path) -> None:
     path, certificate, model = tmp_path / "xor.csv", tmp_path / "c.json", tmp_path / "m.model"
     path.write_text(
         "a,b,label\n" + "".join(f"{a},{b},{'odd' if a * b < 0 else 'even'}\n" for a in (1, -1) for b in (1, -1)) * 9
@@ -238,7 +238,7 @@ def test_names_of_columns_are_multiplied(tmp_path: Path) -> None:
     assert novikoff.load(hashed_model).n_features_in_ == 1024
 
 
-def test_learners_that_know_their_features_take_a_mapped_table(tmp_path: Path) -> None:
+def test_learners_with_fixed_features_accept_a_mapped_table(tmp_path: Path) -> None:
     path = tmp_path / "b.csv"
     path.write_text("a,b,c,label\n1,1,0,yes\n1,0,0,no\n0,1,1,no\n1,1,1,yes\n")
     model = tmp_path / "m.model"
@@ -247,7 +247,7 @@ def test_learners_that_know_their_features_take_a_mapped_table(tmp_path: Path) -
     assert novikoff.load(model).n_features_in_ == 6
 
 
-def test_bad_rows_are_told_or_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_rows_are_reported_or_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "d.svm"
     path.write_text("1 1:1 2:1\n-1 1:2\n-1 1:1\n1 2:1\n-1 3:3 4:1\n")
     assert main(["learn", str(path), "--map", "conjunctions:2", "--quiet"]) == 2
@@ -261,7 +261,7 @@ def test_bad_rows_are_told_or_left_out(tmp_path: Path, capsys: pytest.CaptureFix
     assert f"{path}:2: the map poly:3 makes a number of this that is too large" in capsys.readouterr().err
 
 
-def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_of_maps_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"makes 50,005,000 columns of 10,000 features.*--map-bits 22"):
         MapSpec.spelled("products:2").columns(10_000)
     monkeypatch.setattr(feature_maps, "MAX_TERMS_PER_ROW", 50)
@@ -276,7 +276,7 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("text", "bits"), [("poly", None), ("poly:0", None), ("poly:9", None), ("cubes:2", None), ("poly:²", None), ("", 3)]
 )
-def test_absurd_maps_are_refused(text: str, bits: int | None) -> None:
+def test_invalid_maps_are_refused(text: str, bits: int | None) -> None:
     with pytest.raises(InputError, match=r"map must be powers:N, products:N, poly:N or conjunctions:N"):
         FeatureMap(text, bits).fit(np.eye(2))
     with pytest.raises(InputError, match="map_bits must be from 1 to 31"):
@@ -290,7 +290,7 @@ def test_absurd_maps_are_refused(text: str, bits: int | None) -> None:
         (("--map", "poly:2", "--bits", "0"), "--map has no names for its products"),
     ],
 )
-def test_options_that_make_no_sense(
+def test_invalid_options_are_refused(
     options: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "d.jsonl"
@@ -305,7 +305,7 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
 
 
 @pytest.mark.parametrize("kernel", ["poly:2", "quadratic", "linear"])
-def test_a_kernel_written_out_is_the_same_perceptron(
+def test_an_explicit_map_equals_the_kernel_perceptron(
     kernel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Prediction for prediction; the rounding of roots decides nothing on these numbers."""
@@ -335,7 +335,7 @@ def test_a_kernel_written_out_is_the_same_perceptron(
         (("--map", "poly:2", "--representation", "primal"), "--map is there already"),
     ],
 )
-def test_what_can_t_be_written_out_is_said(
+def test_kernels_without_an_explicit_map_are_refused(
     options: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     learner = () if "--learner" in options else ("--learner", "kernel-perceptron")

@@ -141,7 +141,7 @@ while True:
 """
 
 
-def test_kill_minus_nine_while_saving_leaves_a_whole_file(tmp_path: Path) -> None:
+def test_kill_minus_nine_while_saving_leaves_a_complete_file(tmp_path: Path) -> None:
     """Killed in the middle of a save, seen by the unfinished file beside the old one, again and again."""
     path = tmp_path / "m.model"
     novikoff.save(fresh("perceptron").fit(np.random.default_rng(0).standard_normal((2, 300_000)), [0, 1]), path)
@@ -182,7 +182,7 @@ def pipelines() -> list[Any]:
 
 
 @pytest.mark.parametrize("model", pipelines(), ids=lambda model: type(model).__name__)
-def test_what_scikit_learn_made_is_refused_with_advice(tmp_path: Path, model: Any) -> None:
+def test_scikit_learn_models_are_refused_with_advice(tmp_path: Path, model: Any) -> None:
     with pytest.raises(novikoff.InputError, match=r"Only models of novikoff can be saved.*skops or joblib") as problem:
         novikoff.save(model, tmp_path / "m")
     assert ("last step" in str(problem.value) and "use Auto" in str(problem.value)) == hasattr(model, "steps")
@@ -204,7 +204,7 @@ def test_what_scikit_learn_made_is_refused_with_advice(tmp_path: Path, model: An
         (novikoff.FeatureMap(), "this is a FeatureMap"),
     ],
 )
-def test_what_is_not_a_fitted_model_is_refused(tmp_path: Path, model: Any, message: str) -> None:
+def test_unfitted_models_and_other_objects_are_refused(tmp_path: Path, model: Any, message: str) -> None:
     with pytest.raises(novikoff.NovikoffError, match=message):
         novikoff.save(model, tmp_path / "m")
     assert not list(tmp_path.iterdir())

@@ -246,7 +246,7 @@ def test_many_mutants_of_each_family_are_refused_or_work(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", mutations.FAMILIES)
-def test_the_files_that_mutants_are_made_of_are_valid(family: str) -> None:
+def test_the_files_before_mutation_are_valid(family: str) -> None:
     for sample in mutations.samples(family):
         content = _build_content(sample.header, sample.tensors)
         assert to_bytes(from_bytes(content, "m")) == content, sample.name
@@ -290,7 +290,7 @@ def test_nan_is_in_no_range() -> None:
     assert problem_of([0.0, np.nan], ArraySpec("float64", 2, checks=[InRange(-np.inf, np.inf)])) is not None
 
 
-def test_parts_with_a_number_twice_are_seen() -> None:
+def test_duplicate_values_within_a_part_are_detected() -> None:
     schema = Schema(
         {
             "ends": ArraySpec("int64", 3, checks=[Offsets(4)]),

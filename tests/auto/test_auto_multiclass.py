@@ -42,7 +42,7 @@ def classes(rows: int = 120, count: int = 3) -> tuple[Any, Any]:
     return X, np.array(["ant", "bee", "cow", "dog"])[y]
 
 
-def test_two_classes_are_those_of_the_binary_learner_and_more_are_keslers() -> None:
+def test_two_classes_use_the_binary_learner_and_more_use_kesler() -> None:
     X, y = real(3, 60, 4)
     assert to_bytes(Auto().fit(X, y)) == to_bytes(BinaryAuto().fit(X, y))
     X, y = classes()
@@ -54,7 +54,7 @@ def test_two_classes_are_those_of_the_binary_learner_and_more_are_keslers() -> N
     assert sum(auto.votes_.values()) == pytest.approx(1.0)
 
 
-def test_predictions_stay_what_they_were_when_a_third_class_arrives() -> None:
+def test_predictions_do_not_change_when_a_third_class_arrives() -> None:
     X, y = real(7, 80, 5)
     binary = BinaryAuto(shuffle=False).fit(X, y)
     before = to_bytes(binary)
@@ -70,7 +70,7 @@ def test_predictions_stay_what_they_were_when_a_third_class_arrives() -> None:
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.coo_matrix, pd.DataFrame])
-def test_a_stream_is_learned_alike_however_it_is_cut(form: Any) -> None:
+def test_batch_boundaries_do_not_change_the_model(form: Any) -> None:
     X, y = classes()
     one = Auto()
     for row, label in zip(X, y, strict=True):
@@ -87,7 +87,7 @@ def test_a_stream_is_learned_alike_however_it_is_cut(form: Any) -> None:
     assert models[0].classes_.tolist() == list(dict.fromkeys(y))
 
 
-def test_weights_and_named_classes_of_partial_fit() -> None:
+def test_partial_fit_takes_sample_weights_and_classes() -> None:
     X, y = classes()
     weights = np.random.default_rng(0).random(120)
     whole = Auto().partial_fit(X, y, sample_weight=weights)
@@ -139,7 +139,7 @@ def test_an_adversary_with_three_classes_does_not_break_the_bound() -> None:
     assert model.ledger_.mistakes <= bound.value(None)  # type: ignore[arg-type]
 
 
-def test_files_hold_an_auto_and_a_stream_goes_on_from_them(tmp_path: Path) -> None:
+def test_a_saved_auto_can_be_loaded_and_trained_further(tmp_path: Path) -> None:
     X, y = classes()
     path = tmp_path / "auto.model"
     for start in (20, 80):  # before and after the third class
@@ -151,7 +151,7 @@ def test_files_hold_an_auto_and_a_stream_goes_on_from_them(tmp_path: Path) -> No
         assert to_bytes(loaded.partial_fit(X[start:], y[start:])) == to_bytes(Auto().partial_fit(X, y))
 
 
-def test_what_the_command_line_learned_is_an_auto_in_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_trained_on_the_command_line_loads_as_auto(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, count in (("iris", 3), ("breast-cancer", 2)):
         path = tmp_path / f"{name}.model"
         assert main(["learn", name, "--save", str(path), "--quiet"]) == 0
@@ -161,7 +161,7 @@ def test_what_the_command_line_learned_is_an_auto_in_python(tmp_path: Path, caps
         assert len(model.classes_) == count
 
 
-def test_certificates_of_many_classes() -> None:
+def test_multiclass_models_can_be_certified() -> None:
     X, y = classes()
     model = Auto(passes=2).fit(X, y)
     certificate = certify(model, X, y)
@@ -169,7 +169,7 @@ def test_certificates_of_many_classes() -> None:
     assert verify(certificate, X, y) == []
 
 
-def test_it_is_a_learner_inside_others() -> None:
+def test_auto_works_inside_other_estimators() -> None:
     X, y = real(3, 80, 4)
     assert to_bytes(Kesler(Auto()).fit(X, y)) == to_bytes(Kesler(BinaryAuto()).fit(X, y))
     assert to_bytes(Kesler().fit(X, y)) == to_bytes(Kesler(Auto()).fit(X, y))
@@ -181,7 +181,7 @@ def test_it_is_a_learner_inside_others() -> None:
         OneVsAll(Auto()).fit(X, y)
 
 
-def test_scikit_learn_searches_and_clones_it() -> None:
+def test_scikit_learn_can_clone_and_search_it() -> None:
     X, y = load_iris(return_X_y=True)
     assert cross_val_score(Auto(passes=5), X, y, cv=5).mean() > 0.9
     search = GridSearchCV(Auto(), {"passes": [1, 5]}, cv=3).fit(X, y)
@@ -194,7 +194,7 @@ def test_scikit_learn_searches_and_clones_it() -> None:
         fitted.partial_fit(X, y)
 
 
-def test_before_anything_was_learned() -> None:
+def test_an_unfitted_auto_says_so() -> None:
     model = Auto()
     assert model.predict_one({"a": 1.0}) is None
     with pytest.raises(AttributeError, match="has no ledger_ before"):

@@ -189,7 +189,7 @@ def same(state: Any, twin: Twin) -> None:
 
 @pytest.mark.parametrize("form", [np.asarray, csr])
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
-def test_two_labels_equal_the_twin_to_the_last_bit(form: Any, kind: Any) -> None:
+def test_two_labels_equal_the_reference_to_the_last_bit(form: Any, kind: Any) -> None:
     for seed in range(3):
         X, y = real(seed, rows=120)
         X = X.astype(kind)
@@ -200,7 +200,7 @@ def test_two_labels_equal_the_twin_to_the_last_bit(form: Any, kind: Any) -> None
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr])
-def test_many_classes_equal_the_twin_to_the_last_bit(form: Any) -> None:
+def test_many_classes_equal_the_reference_to_the_last_bit(form: Any) -> None:
     for seed, kind in ((0, np.float64), (1, np.float32)):
         X, _ = real(seed, rows=120)
         X = X.astype(kind)
@@ -236,7 +236,7 @@ def test_no_stream_breaks_the_bound(rows: list[tuple[int, int, str]], shrink: fl
 
 
 @pytest.mark.parametrize("shrink", [0.2, 0.8])
-def test_an_adversary_does_not_break_it_either(shrink: float) -> None:
+def test_an_adversary_does_not_break_the_bound(shrink: float) -> None:
     """Every label is the opposite of the prediction: the master errs always, so that the best member must err often."""
     model = BinaryAuto(shuffle=False, shrink=shrink)
     draw = np.random.default_rng(5)
@@ -250,7 +250,7 @@ def test_an_adversary_does_not_break_it_either(shrink: float) -> None:
     assert min(model.observed()["members"].values()) >= 150
 
 
-def test_a_vote_that_was_lost_comes_back() -> None:
+def test_an_expert_that_lost_its_weight_recovers() -> None:
     """Without shares, and with votes that shrink to a hundredth: one that all others have outrun is still there."""
     model = BinaryAuto(shuffle=False, shrink=0.01, share=0.0).fit([[1.0], [-1.0]], [1, -1])
     geometry = model._state.updater  # type: ignore[union-attr]
@@ -268,7 +268,7 @@ def test_a_vote_that_was_lost_comes_back() -> None:
     assert votes[3] > 0.99
 
 
-def test_the_formula() -> None:
+def test_the_bound_equals_its_formula() -> None:
     assert mistake_bounds.weighted_majority(experts=4, mistakes=5, shrink=0.84, share=0.08, examples=100) == math.inf
     with pytest.raises(InputError, match="shrink must be"):
         mistake_bounds.weighted_majority(experts=4, mistakes=5, shrink=0.0)
@@ -279,7 +279,7 @@ def test_the_formula() -> None:
     assert mistake_bounds.weighted_majority(experts=4, mistakes=0, shrink=0.99, share=0.1) == math.inf
 
 
-def test_the_certificate_says_it_and_can_be_verified() -> None:
+def test_the_certificate_states_the_bound_and_is_verified() -> None:
     X, y = real(4, rows=200)
     model = BinaryAuto(shuffle=False, passes=2).fit(X, y)
     certificate = certify(model, X, y)
@@ -301,7 +301,7 @@ def test_the_certificate_says_it_and_can_be_verified() -> None:
 # --- Scales and changes ---
 
 
-def test_no_unit_counts() -> None:
+def test_scaling_a_column_does_not_change_predictions() -> None:
     """Columns times powers of two, which no rounding sees: the same votes to the last bit, and the same predictions."""
     X, y = real(7, rows=300)
     by = 2.0 ** np.random.default_rng(0).integers(-10, 11, X.shape[1])
@@ -312,7 +312,7 @@ def test_no_unit_counts() -> None:
     assert np.array_equal(one.coef_, other.coef_ * by)
 
 
-def test_coefficients_are_those_of_the_two_together() -> None:
+def test_coefficients_and_intercept_give_the_prediction_of_their_member() -> None:
     """With all other votes gone, the sign of w·x + b is the prediction."""
     X, y = real(8, rows=300)
     model = BinaryAuto(shuffle=False).fit(X, y)
@@ -337,7 +337,7 @@ def test_weights_of_all_classes_are_in_the_same_units() -> None:
     assert slots[x, :3, 0].tolist() == [3000.0] * 3
 
 
-def test_after_a_change_votes_go_to_who_follows() -> None:
+def test_after_a_drift_the_best_member_dominates() -> None:
     """Labels turn around every 200 examples: the means remember, the last hypothesis of the Perceptron turns too."""
     draw = np.random.default_rng(1)
     X = draw.normal(size=(2000, 2))
@@ -351,7 +351,7 @@ def test_after_a_change_votes_go_to_who_follows() -> None:
 # --- Faces ---
 
 
-def test_files_and_pieces_give_the_same_bytes(tmp_path: Path) -> None:
+def test_files_and_batches_give_the_same_bytes(tmp_path: Path) -> None:
     X, _ = real(9, rows=90)
     y = np.arange(len(X)) % 3
     whole = Kesler(BinaryAuto(shuffle=False)).partial_fit(X, y)
@@ -367,7 +367,7 @@ def test_files_and_pieces_give_the_same_bytes(tmp_path: Path) -> None:
     assert [part.predict_one(dict(enumerate(x.tolist()))) for x in X] == whole.predict(X).tolist()
 
 
-def test_other_schemes_say_no() -> None:
+def test_other_schemes_refuse_auto() -> None:
     X, y = [[0.0, 1.0], [1.0, 0.0]], [0, 1]
     for scheme in (
         OneVsAll(BinaryAuto(shuffle=False)),
@@ -389,7 +389,7 @@ def test_other_schemes_say_no() -> None:
         ("1 qid:1 1:1\n0 qid:1 2:1\n", "arow", "query-ranking"),
     ],
 )
-def test_the_command_line_begins_with_it(
+def test_auto_is_the_default_of_the_command_line(
     lines: str, learner: str, scheme: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = tmp_path / "data.svm"
@@ -401,7 +401,7 @@ def test_the_command_line_begins_with_it(
     assert main(["inspect", str(tmp_path / "m")]) == 0
 
 
-def test_a_setting_of_another_learner_is_told_whose_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_names_the_learner_that_has_the_setting(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["learn", "iris", "--tail", "3"])
     assert "--tail is a setting of arow, perceptron, sgd" in capsys.readouterr().err

@@ -35,7 +35,7 @@ QUICK = ("binary",)
 
 
 @pytest.mark.parametrize("scheme", [pytest.param(name, marks=slow_unless(name in QUICK)) for name in SHAPES])
-def test_learn_says_which_learner_is_used(
+def test_learn_reports_which_learner_is_used(
     scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -62,7 +62,7 @@ def shards() -> list[Any]:
     return [(X[k::2], y[k::2]) for k in range(2)]
 
 
-def test_a_cluster_uses_arow_and_shows_it() -> None:
+def test_a_cluster_uses_arow_and_reports_it() -> None:
     learner = DistributedLearner(rounds=2)
     assert repr(learner) == "DistributedLearner(learner=AROW(), rounds=2)"
     with pytest.warns(DefaultLearnerWarning, match="AROW is used"):
@@ -99,7 +99,7 @@ def server(nursery: Nursery, tmp_path: Path) -> Iterator[Server]:
         yield one
 
 
-def test_the_server_uses_auto_where_nothing_is_said(server: Server, tmp_path: Path) -> None:
+def test_the_server_uses_auto_by_default(server: Server, tmp_path: Path) -> None:
     status, said = server.ask("POST", "/v1/models", {"name": "m"})
     assert (status, said["learner"]) == (201, "auto")
     twin = Auto()

@@ -57,7 +57,7 @@ def test_arrays_are_scored_as_batches_are(name: str, kind: Any) -> None:
 
 
 @pytest.mark.parametrize("name", each(n for n in GROWING if not n.startswith("kernel")))
-def test_a_lane_is_fresh_after_anything_was_learned(name: str) -> None:
+def test_the_fast_path_sees_every_update(name: str) -> None:
     X, y = table(name, seed=5)
     X[0] = suited(name, np.ones(len(NAMES)))  # all names are known from the first example on
     model = fresh(name)
@@ -81,7 +81,7 @@ def test_a_lane_is_fresh_after_anything_was_learned(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LANES)
-def test_what_can_not_be_predicted_is_refused_in_the_same_words(name: str) -> None:
+def test_invalid_rows_give_the_same_error_on_both_paths(name: str) -> None:
     X, y = table(name, seed=7)
     model = fresh(name)
     for x, label in zip(X, y, strict=True):
@@ -128,7 +128,7 @@ def test_settings_and_copies() -> None:
     assert labels[0] == labels[2]
 
 
-def test_a_refused_example_leaves_the_lane_right() -> None:
+def test_a_refused_example_leaves_the_fast_path_correct() -> None:
     model = Winnow(threshold=3.0)
     for x, y in [({"a": 1.0, "b": 0.5}, 0), ({"b": 1.0}, 1)] * 4:
         model.learn_one(x, y)

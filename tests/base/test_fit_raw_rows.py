@@ -53,7 +53,7 @@ SAID: dict[str, Any] = {"text": "note", "categorical": ["zip"], "ignore": "size"
 
 @pytest.mark.parametrize("model", [Auto(), Perceptron(average=True), AROW(passes=2), Kesler(Perceptron())], ids=repr)
 @pytest.mark.parametrize("data", [FRAME, rows()], ids=["frame", "dicts"])
-def test_the_same_scores_everywhere(model: Any, data: Any, tmp_path: Path) -> None:
+def test_scores_of_raw_rows_are_the_same_everywhere(model: Any, data: Any, tmp_path: Path) -> None:
     model = type(model)(**model.get_params(deep=False)).fit(with_columns(data, **SAID), LABELS)
     save(model, tmp_path / "m.model")
     loaded = load(tmp_path / "m.model")
@@ -104,7 +104,7 @@ def test_certificates_of_raw_rows() -> None:
     assert verify(certify(Perceptron().fit(said, LABELS), said, LABELS), said, LABELS) == []
 
 
-def test_texts() -> None:
+def test_lists_of_texts_can_be_fitted() -> None:
     texts = [row["note"] for row in rows()]
     model = Perceptron().fit(texts, LABELS)
     assert model.n_features_in_ == 1 << 18
@@ -116,7 +116,7 @@ def test_texts() -> None:
     assert pairs.predict_one("a good one") in ("good", "other")
 
 
-def test_columns_that_are_doubtful_are_named() -> None:
+def test_a_warning_names_suspicious_columns() -> None:
     with pytest.warns(DoubtfulColumnsWarning) as caught:
         Perceptron().fit(FRAME.assign(code=[k % 7 for k in range(60)]), LABELS)
     said = " ".join(str(warning.message) for warning in caught)
@@ -129,7 +129,7 @@ def test_columns_that_are_doubtful_are_named() -> None:
         Perceptron().fit(with_columns(FRAME, **SAID), LABELS)
 
 
-def test_columns_that_are_wrong_are_refused() -> None:
+def test_invalid_columns_are_refused() -> None:
     for said, message in (
         ({"text": "nothing"}, "--text must be a column"),
         ({"ignore": list(FRAME.columns)}, "no column is left"),
@@ -145,7 +145,7 @@ def test_columns_that_are_wrong_are_refused() -> None:
         Perceptron().fit(with_columns([[1, 2]]), [0])
 
 
-def test_tables_that_are_not_the_models_are_refused() -> None:
+def test_tables_with_other_columns_are_refused() -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed (extra dev)")
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is in the dev extra")
     model = Perceptron().fit(with_columns(FRAME, **SAID), LABELS)
@@ -161,7 +161,7 @@ def test_tables_that_are_not_the_models_are_refused() -> None:
         Perceptron().fit(pandas.concat([twice] * 2), ["good", "other"])
 
 
-def test_texts_that_are_missing_are_empty() -> None:
+def test_missing_texts_are_read_as_empty() -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed (extra dev)")
     texts = [None, *(row["note"] for row in rows())]
     labels = ["other", *LABELS]
@@ -174,7 +174,7 @@ def test_texts_that_are_missing_are_empty() -> None:
         model.predict(["a", 3])
 
 
-def test_numbers_are_not_raw() -> None:
+def test_tables_of_numbers_are_not_raw_rows() -> None:
     numbers = FRAME[["age", "size"]]
     for data in (numbers, numbers.to_numpy(), numbers.to_numpy().tolist(), FRAME["age"].to_numpy(), []):
         assert not is_raw(data)
@@ -191,7 +191,7 @@ def test_missing_values_can_be_features() -> None:
     assert model.score_one(bare) == model.score_one({**bare, "job": None, "zip": float("nan")})
 
 
-def test_other_tables() -> None:
+def test_other_table_types_are_accepted() -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed (extra dev)")
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is in the dev extra")
     expected = to_bytes(Perceptron().fit(with_columns(rows(), **SAID), LABELS))
@@ -200,7 +200,7 @@ def test_other_tables() -> None:
         assert to_bytes(Perceptron().fit(with_columns(data, **SAID), LABELS)) == expected
 
 
-def test_streams_go_on() -> None:
+def test_partial_fit_continues_with_raw_rows() -> None:
     model = Perceptron()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SortedLabelsWarning)
@@ -212,7 +212,7 @@ def test_streams_go_on() -> None:
 
 
 @pytest.mark.parametrize("arrow", [True, False])
-def test_texts_that_many_rows_have(arrow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_texts_are_encoded_correctly(arrow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not arrow:
         monkeypatch.setattr("novikoff.data.raw.records.find_spec", lambda _: None)
     frame = pandas.DataFrame({"t": ["some words of a text", "other words"] * 500, "b": ["x", "y"] * 500})
@@ -248,7 +248,7 @@ def test_advice_can_be_followed() -> None:
         Perceptron().fit(with_columns(frame, text="note"), LABELS)
 
 
-def test_settings_that_were_made_by_hand_are_refused(tmp_path: Path) -> None:
+def test_handwritten_reading_settings_are_refused(tmp_path: Path) -> None:
     model = Perceptron().fit(with_columns(FRAME, **SAID), LABELS)
     assert model._state is not None
     assert model._state.reading is not None

@@ -99,7 +99,7 @@ def test_bad_labels_change_nothing(case: str) -> None:
     assert to_bytes(model) == before
 
 
-def test_a_bad_row_late_in_a_large_batch_undoes_what_came_before() -> None:
+def test_a_bad_row_late_in_a_large_batch_rolls_back_the_batch() -> None:
     table, y = real(0, rows=3000)
     for name in ALL:
         X = suited(name, table)
@@ -112,7 +112,7 @@ def test_a_bad_row_late_in_a_large_batch_undoes_what_came_before() -> None:
         assert to_bytes(model) == before
 
 
-def test_after_a_refused_batch_single_examples_go_on() -> None:
+def test_single_examples_are_learned_after_a_refused_batch() -> None:
     table, y = real(1, rows=80)
     for name in ALL:
         X = suited(name, table)
@@ -145,21 +145,21 @@ def test_a_refused_example_that_would_have_grown_the_model_costs_nothing(x: Any,
         assert to_bytes(refused) == to_bytes(never)
 
 
-def test_after_a_refused_first_example_anything_may_come() -> None:
+def test_a_refused_first_example_does_not_fix_the_kind_of_rows() -> None:
     model = Perceptron()
     with pytest.raises(InputError, match="NaN"):
         model.learn_one(np.array([np.nan, 1.0], np.float32), 1)
     assert model.learn_one(np.ones(3), 0).learn_one(np.ones(3), 1).ledger_.examples == 2
 
 
-def test_one_number_with_a_stride_of_its_own() -> None:
+def test_a_row_of_one_strided_number_is_accepted() -> None:
     model = Perceptron()
     for t, x in enumerate(np.arange(5.0).reshape(1, 5).T):
         model.learn_one(x, t % 2)
     assert model.ledger_.examples == 5
 
 
-def test_labels_of_the_part_of_a_batch_that_stands_are_kept() -> None:
+def test_labels_of_the_learned_part_of_a_batch_are_remembered() -> None:
     model = SGD(loss="squared", schedule="constant").partial_fit(np.zeros((1, 100)), [0])
     batch = sp.csr_matrix(([1e100, 1e100], [0, 0], [0, 1, 2]), (2, 100))
     with pytest.raises(WeightOverflowError, match="what was learned up to there stands"):
@@ -168,7 +168,7 @@ def test_labels_of_the_part_of_a_batch_that_stands_are_kept() -> None:
     assert model.classes_.tolist() == [0, 1]
 
 
-def test_steps_that_the_weights_could_not_hold() -> None:
+def test_steps_that_would_overflow_the_weights_are_refused() -> None:
     X, y = np.ones((2, 3), np.float32), [0, 1]
     model = SGD(loss="hinge", schedule="constant")
     with pytest.raises(WeightOverflowError):
@@ -177,7 +177,7 @@ def test_steps_that_the_weights_could_not_hold() -> None:
         SGD(rate=1e200).fit(X, y)
 
 
-def test_columns_that_come_twice_are_brought_into_order() -> None:
+def test_duplicate_columns_are_summed_and_sorted() -> None:
     """A feature named twice has the sum as its value; else ‖x‖, and every bound with it, would be wrong."""
     rng = np.random.default_rng(0)
     indices, values = rng.integers(0, 6, 400), rng.integers(-3, 4, 400).astype(float)
@@ -199,7 +199,7 @@ def test_columns_that_come_twice_are_brought_into_order() -> None:
     assert Perceptron(bias=False).learn_one(["a"] * 9, -1).ledger_.radius == 9.0
 
 
-def test_matrices_that_do_not_fit_together() -> None:
+def test_matrices_of_different_shapes_are_refused() -> None:
     X = sp.csr_matrix(GOOD)
     X.data = X.data[:3]
     with pytest.raises(InputError, match="don't fit together"):
@@ -211,14 +211,14 @@ def test_matrices_that_do_not_fit_together() -> None:
         grown.partial_fit(wide, [1])
 
 
-def test_data_frames_with_a_name_twice() -> None:
+def test_data_frames_with_duplicate_names_are_refused() -> None:
     pd = pytest.importorskip("pandas", reason="data frames need pandas")
     with pytest.raises(InputError, match="both named 'a'"):
         Perceptron().fit(pd.DataFrame(GOOD, columns=["a", "a", "b"]), [0, 1, 0, 1])
 
 
 @pytest.mark.parametrize("label", [[1], {}, None, 1.5, float("nan"), b"x"])
-def test_labels_that_are_none(label: Any) -> None:
+def test_missing_labels_are_refused(label: Any) -> None:
     model = fresh("sgd-logistic-adagrad").learn_one({"a": 1.0}, "yes")
     before = to_bytes(model)
     with pytest.raises(LabelError):
@@ -226,7 +226,7 @@ def test_labels_that_are_none(label: Any) -> None:
     assert to_bytes(model) == before
 
 
-def test_keys_that_are_neither_names_nor_column_numbers() -> None:
+def test_keys_must_be_names_or_column_numbers() -> None:
     model = trained("perceptron")
     for key in ("1", 1.7, None):
         with pytest.raises(InputError, match="named by texts, or all by column numbers"):
@@ -240,7 +240,7 @@ def test_a_refused_name_does_not_decide_that_features_have_names() -> None:
     assert model.learn_one({3: 1.0}, 0).n_features_in_ == 4
 
 
-def test_numbers_whose_squares_are_too_small() -> None:
+def test_numbers_whose_squares_underflow_are_accepted() -> None:
     model = SGD().learn_one({"a": 1.0, "t": 1e-170}, 0)
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(SGD().fit([[1e-200], [1.0]], [0, 1]).coef_).all()
@@ -248,7 +248,7 @@ def test_numbers_whose_squares_are_too_small() -> None:
     assert np.isfinite(SGD(l1=0.01).fit(tiny, [0, 1, 0]).coef_).all()
 
 
-def test_a_row_of_weight_zero_must_be_good_too() -> None:
+def test_a_row_of_weight_zero_is_checked_too() -> None:
     for rows in (2, 40):
         X, weights = np.ones((rows, 5)), np.ones(rows)
         X[1, 1], weights[1] = np.nan, 0.0
@@ -257,7 +257,7 @@ def test_a_row_of_weight_zero_must_be_good_too() -> None:
                 model.fit(X, np.arange(rows) % 2, sample_weight=weights)
 
 
-def test_numbers_too_large_for_float32() -> None:
+def test_numbers_too_large_for_float32_are_refused() -> None:
     model = Perceptron().fit(GOOD.astype(np.float32), [0, 1, 0, 1])
     for call in (
         lambda: model.partial_fit(with_value(1e300), [0, 1, 0, 1]),
@@ -276,14 +276,14 @@ def test_score_takes_a_column_of_labels() -> None:
         assert model.score(GOOD, y.reshape(-1, 1)) == model.score(GOOD, y)
 
 
-def test_one_class_only() -> None:
+def test_fit_refuses_a_single_class() -> None:
     with pytest.raises(LabelError, match="two classes, but all labels are 1"):
         Perceptron().fit(GOOD, [1, 1, 1, 1])
     model = Perceptron().partial_fit(GOOD, ["a"] * 4)
     assert model.predict(GOOD).tolist() == ["a"] * 4
 
 
-def test_wrong_number_of_features() -> None:
+def test_a_wrong_number_of_features_is_refused() -> None:
     model = trained("perceptron")
     for call in (lambda: model.partial_fit(GOOD[:, :2], [0, 1, 0, 1]), lambda: model.predict(GOOD[:, :2])):
         with pytest.raises(InputError, match="X has 2 features, but Perceptron is expecting 3"):
@@ -363,7 +363,7 @@ def test_a_refused_first_example_leaves_the_learner_unfitted() -> None:
         (SGD(average="no"), "average must be True or False"),  # type: ignore[arg-type]
     ],
 )
-def test_bad_settings(model: Any, message: str) -> None:
+def test_bad_settings_are_refused(model: Any, message: str) -> None:
     for call in (
         lambda: model.fit(GOOD, [0, 1, 0, 1]),
         lambda: model.partial_fit(GOOD, [0, 1, 0, 1]),
@@ -373,7 +373,7 @@ def test_bad_settings(model: Any, message: str) -> None:
             call()
 
 
-def test_bad_sample_weights() -> None:
+def test_bad_sample_weights_are_refused() -> None:
     for weights, message in [
         ([1.0, 2.0], "one number per row"),
         ([1.0, np.nan, 1.0, 1.0], "finite and not negative"),
@@ -390,7 +390,7 @@ def learn_all(model: Any, X: Any, y: Any) -> None:
         model.learn_one(x, label)
 
 
-def test_weights_that_run_away_are_stopped_and_said() -> None:
+def test_diverging_weights_stop_learning_with_an_error() -> None:
     X, y = np.array([[1e6], [2e6]] * 400), [0, 1] * 400
     model = SGD(loss="squared", schedule="constant", rate=1.0)
     with pytest.raises(WeightOverflowError, match="grew out of range"):
@@ -405,13 +405,13 @@ def test_weights_that_run_away_are_stopped_and_said() -> None:
     assert np.isfinite(single.coef_).all()
 
 
-def test_p_needs_the_number_of_features() -> None:
+def test_the_default_p_needs_the_number_of_features() -> None:
     with pytest.raises(InputError, match="p must be given"):
         PNormPerceptron().learn_one({"a": 1.0}, 1)
     assert PNormPerceptron().fit(GOOD, [0, 1, 0, 1])._state.updater.scalars[1] == pytest.approx(2 * np.log(4))
 
 
-def test_classes_that_contradict_the_stream() -> None:
+def test_classes_that_contradict_the_stream_are_refused() -> None:
     model = Perceptron().partial_fit(GOOD, [0, 1, 0, 1], classes=[0, 1])
     with pytest.raises(LabelError, match="classes must hold the labels of before"):
         model.partial_fit(GOOD, [0, 1, 0, 1], classes=[1, 2])

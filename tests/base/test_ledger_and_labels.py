@@ -30,7 +30,7 @@ def test_mistakes_are_listed_by_the_number_of_the_example() -> None:
     assert model.ledger_.stride == 1
 
 
-def test_a_long_list_is_thinned_and_stays_true() -> None:
+def test_a_long_list_of_mistakes_is_thinned_and_stays_correct() -> None:
     """Labels by coin: about every second example is a mistake, far more than the list holds."""
     rng = np.random.default_rng(1)
     X, y = np.sign(rng.standard_normal((30_000, 3))), rng.choice([-1, 1], 30_000)
@@ -42,7 +42,7 @@ def test_a_long_list_is_thinned_and_stays_true() -> None:
     assert ledger.mistake_times.tolist() == times[ledger.stride - 1 :: ledger.stride]
 
 
-def test_radius_energy_and_the_rest() -> None:
+def test_the_ledger_records_radius_and_energy() -> None:
     X, y = real(0)
     model = Perceptron(shuffle=False).fit(X, y)
     squares = (X**2).sum(axis=1) + 1
@@ -54,7 +54,7 @@ def test_radius_energy_and_the_rest() -> None:
     assert set(ledger.as_dict()) == {"examples", "mistakes", "updates", "progressive_error", "radius"}
 
 
-def test_the_ledger_goes_on_counting() -> None:
+def test_the_ledger_continues_over_batches() -> None:
     X, y = real(1)
     model = Perceptron().fit(X, y)
     model.partial_fit(X, y).learn_one(X[0], int(y[0]))
@@ -75,7 +75,7 @@ def test_the_ledger_goes_on_counting() -> None:
         (["spam", "ham"], "spam", "ham"),
     ],
 )
-def test_labels_as_they_come(stream: list[Any], negative: Any, positive: Any) -> None:
+def test_the_two_labels_of_a_stream_become_signs(stream: list[Any], negative: Any, positive: Any) -> None:
     labels = BinaryLabels()
     assert [labels.sign(v) for v in stream] == [1.0 if v == positive else -1.0 for v in stream]
     assert (labels.negative, labels.positive) == (negative, positive)
@@ -84,7 +84,7 @@ def test_labels_as_they_come(stream: list[Any], negative: Any, positive: Any) ->
     assert known.known() == [negative, positive]
 
 
-def test_named_labels_are_sorted_and_any_two_values_will_do() -> None:
+def test_given_classes_are_sorted_and_any_two_values_are_accepted() -> None:
     for pair in (["b", "a"], [7, -3], [2.0, 1.0], [False, True]):
         assert BinaryLabels.sorted(pair).known() == sorted(pair)
         model = Perceptron().fit([[1.0], [-1.0]], pair)
@@ -104,7 +104,7 @@ def test_batches_without_classes_equal_the_stream() -> None:
     assert whole.classes_.tolist() == parts.classes_.tolist() == single.classes_.tolist()
 
 
-def test_labels_named_after_the_first_came() -> None:
+def test_classes_may_be_given_after_the_first_example() -> None:
     model = Perceptron().partial_fit([[1.0]], ["b"]).partial_fit([[2.0]], ["b"], classes=["a", "b"])
     model.partial_fit([[-1.0]], ["a"])
     assert set(model.classes_) == {"a", "b"}

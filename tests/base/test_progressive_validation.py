@@ -60,7 +60,7 @@ def draw_dict(name: str, rng: Any) -> dict[str, float]:
 @pytest.mark.parametrize("name", DICTS)
 @settings(max_examples=5)
 @given(seed=st.integers(0, 1000))
-def test_dicts(name: str, seed: int) -> None:
+def test_dicts_are_predicted_then_learned(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, only_learning = build(name), build(name)
     for t in range(12):
@@ -73,7 +73,7 @@ def test_dicts(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_arrays(name: str) -> None:
+def test_arrays_are_predicted_then_learned(name: str) -> None:
     rng = np.random.default_rng(5)
     model = build(name)
     for t in range(12):
@@ -98,6 +98,6 @@ def test_an_empty_first_example_leaves_open_how_features_are_named(name: str) ->
 
 
 @pytest.mark.parametrize("model", [*OTHERS.values(), KernelPerceptron(), fresh("auto")], ids=repr)
-def test_scores_need_a_model(model: Any) -> None:
+def test_scores_need_a_fitted_model(model: Any) -> None:
     with pytest.raises(NotFittedError):
         model.score_one({"a": 1.0})

@@ -56,7 +56,7 @@ def test_the_key_of_a_row_does_not_depend_on_which_rows_are_asked_for() -> None:
         np.testing.assert_array_equal(sort_keys(9, 1, start, stop), whole[start:stop])
 
 
-def test_seeds_and_passes_give_other_orders() -> None:
+def test_every_seed_and_pass_gives_another_order() -> None:
     orders = {(seed, number): permutation(seed, number, 50).tolist() for seed in range(5) for number in range(5)}
     assert len({tuple(order) for order in orders.values()}) == 25
 
@@ -235,7 +235,7 @@ def test_mistake_rows_are_those_of_the_data() -> None:
             _ = other.mistake_rows_
 
 
-def test_certificates_follow_what_the_run_has_done_not_the_settings() -> None:
+def test_certificates_use_the_settings_of_the_run_not_the_current_ones() -> None:
     X, y = real(4, 60, 4)
     streamed = Perceptron()
     for x, label in zip(X, y.tolist(), strict=True):
@@ -250,7 +250,7 @@ def test_certificates_follow_what_the_run_has_done_not_the_settings() -> None:
         certify(Perceptron().partial_fit(X[::-1], y[::-1], classes=np.unique(y)), X, y)
 
 
-def test_orders_of_passes_are_not_kept() -> None:
+def test_permutations_of_passes_are_not_stored() -> None:
     X, y = np.ones((100_000, 1)), np.arange(100_000) % 2
     peaks = []
     for passes in (2, 12):
@@ -262,7 +262,7 @@ def test_orders_of_passes_are_not_kept() -> None:
     assert peaks[1] < peaks[0] + 1_000_000  # one order takes 800,000 bytes
 
 
-def test_settings_of_fit_are_checked_and_do_not_bind_a_run() -> None:
+def test_settings_of_fit_are_checked_and_do_not_restrict_partial_fit() -> None:
     X, y = real(3, 30, 3)
     for settings in ({"shuffle": "yes"}, {"random_state": -1}, {"random_state": 1.5}, {"random_state": None}):
         with pytest.raises(InputError, match=next(iter(settings))):
@@ -272,7 +272,7 @@ def test_settings_of_fit_are_checked_and_do_not_bind_a_run() -> None:
     assert model.ledger_.examples == 60
 
 
-def test_the_order_is_in_the_model_file(tmp_path: Any) -> None:
+def test_the_model_file_records_the_order(tmp_path: Any) -> None:
     X, y = real(3, 30, 3)
     path = tmp_path / "a.model"
     save(Perceptron(random_state=11).fit(X, y), path)

@@ -12,7 +12,7 @@ from tests.helpers.learners import ALL, EVERY, fresh, suited
 pytestmark = pytest.mark.plain_python_coverage
 
 
-def test_names_and_their_weights() -> None:
+def test_weights_are_stored_by_feature_name() -> None:
     model = Perceptron().learn_one({"red": 1.0, "round": 2.0}, "stop").learn_one({"green": 1.0}, "go")
     weights = dict(zip(model.feature_names_in_, model.coef_[0], strict=True))
     assert weights == {"red": -1.0, "round": -2.0, "green": 1.0}
@@ -35,7 +35,7 @@ def test_whole_numbers_truth_values_and_numpy_scalars_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_thousands_of_new_features(name: str) -> None:
+def test_thousands_of_new_features_are_learned(name: str) -> None:
     model = fresh(name)
     for t in range(300):
         model.learn_one({f"f{t}-{k}": 1.0 for k in range(10)} | {"sign": 1.0 if t % 2 else -1.0}, t % 2)
@@ -58,7 +58,7 @@ def test_empty_examples_have_only_a_bias() -> None:
     assert model.predict_one({}) == -1
 
 
-def test_a_run_goes_on_with_the_settings_it_began_with() -> None:
+def test_settings_changed_during_a_run_are_refused() -> None:
     """Else its bounds, its file and its resumption would speak of settings that were not there all the time."""
     model = Perceptron().learn_one({"a": 1.0}, -1)
     before = to_bytes(model)
@@ -73,7 +73,7 @@ def test_a_run_goes_on_with_the_settings_it_began_with() -> None:
     assert before != to_bytes(model)
 
 
-def test_arrays_of_every_kind() -> None:
+def test_arrays_of_every_memory_layout_are_accepted() -> None:
     X = np.array([[1, 2], [3, -4], [0, 1]])
     expected = Perceptron()
     for x, label in zip(X.astype(float), [1, -1, 1], strict=True):
@@ -96,7 +96,7 @@ def test_arrays_of_every_kind() -> None:
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ALL)
-def test_arrays_with_zeros_are_learned_as_a_batch_and_left_as_they_are(name: str, kind: type) -> None:
+def test_arrays_with_zeros_are_learned_as_in_a_batch_and_not_modified(name: str, kind: type) -> None:
     """Also from arrays that can't be written to, or whose numbers don't lie side by side."""
     X = np.random.default_rng(5).normal(size=(60, 8)).round(1).astype(kind)
     X[::3, 2] = X[::5] = 0.0

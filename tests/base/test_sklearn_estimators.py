@@ -114,7 +114,7 @@ def test_scikit_learn_checks_of_variants(estimator: Any, check: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_clone_keeps_settings_and_forgets_the_rest(name: str) -> None:
+def test_clone_keeps_settings_and_drops_the_fitted_state(name: str) -> None:
     model = fresh(name).fit([[0.0], [1.0]], [0, 1])
     copy = clone(model)
     assert copy.get_params() == model.get_params()
@@ -122,7 +122,7 @@ def test_clone_keeps_settings_and_forgets_the_rest(name: str) -> None:
     assert is_classifier(copy)
 
 
-def test_pipeline_grid_search_and_cross_validation() -> None:
+def test_pipelines_grid_search_and_cross_validation_work() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     search = GridSearchCV(
         make_pipeline(StandardScaler(), SGD()), {"sgd__loss": ["hinge", "logistic"], "sgd__l2": [0.0, 0.01]}, cv=3
@@ -133,7 +133,7 @@ def test_pipeline_grid_search_and_cross_validation() -> None:
     assert scores.min() > majority
 
 
-def test_weight_zero_is_as_if_the_row_was_not_there() -> None:
+def test_a_row_of_weight_zero_is_ignored() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((50, 4)), rng.integers(0, 2, 50)
     weights = rng.integers(0, 2, 50).astype(float)
@@ -144,7 +144,7 @@ def test_weight_zero_is_as_if_the_row_was_not_there() -> None:
         assert repr(all_rows.ledger_) == repr(some_rows.ledger_)
 
 
-def test_weight_scales_the_step_and_silences_the_bounds() -> None:
+def test_a_weight_scales_the_step_and_withdraws_the_bounds() -> None:
     X, y = [[1.0, 2.0], [3.0, 1.0]], [-1, 1]
     double = Perceptron(shuffle=False).fit(X, y, sample_weight=[2.0, 1.0])
     assert double.coef_.tolist() == [[-2.0 + 3.0, -4.0 + 1.0]]
@@ -153,7 +153,7 @@ def test_weight_scales_the_step_and_silences_the_bounds() -> None:
     assert len(Perceptron().fit(X, y).bounds()) == 4
 
 
-def test_settings_are_seen_through_a_decorated_init() -> None:
+def test_get_params_works_with_a_decorated_init() -> None:
     def noted(init: Any) -> Any:
         @wraps(init)
         def call(*args: Any, **named: Any) -> None:

@@ -50,5 +50,5 @@ def test_a_process_that_is_forked_while_a_thread_uses_a_model_does_not_hang() ->
     "name",
     [f"learner:{name}" for name in ALL] + [f"scheme:{name}" for name in SCHEMES] + [f"other:{name}" for name in OTHERS],
 )
-def test_threads_for_long(name: str) -> None:
+def test_models_survive_long_use_by_several_threads(name: str) -> None:
     run([name], LONG_SECONDS)

@@ -52,7 +52,7 @@ def test_ratios_are_taken_in_each_round_and_the_first_round_does_not_count() -> 
     assert row.reached()
 
 
-def test_a_run_that_took_less_than_a_start_is_no_row() -> None:
+def test_a_run_shorter_than_start_up_gives_no_row() -> None:
     values = iter([1.0, 1.0, 1.0, 1.0, -0.001, 1.0])
     row = measure.attempt("row", lambda title: measure.weigh(title, lambda: next(values), lambda: next(values), 2.0, 2))
     assert isinstance(row, Failed)
@@ -93,7 +93,7 @@ def test_a_row_says_by_how_much_it_falls_short() -> None:
     assert [row.reached() for row in ROWS] == [True, False, False, False, True, False, False]
 
 
-def test_nothing_is_lost_in_the_file() -> None:
+def test_results_survive_the_round_trip_through_a_file() -> None:
     assert tables.tables_of(tables.document([TABLE])) == [TABLE]
 
 
@@ -111,7 +111,7 @@ def test_tables_and_page_show_every_row(tmp_path: Path) -> None:
     assert tables.kept(tmp_path) == [TABLE]
 
 
-def test_shares_of_targets_are_finite_and_in_order() -> None:
+def test_shares_of_targets_are_finite_and_sorted() -> None:
     for row in ROWS:
         if isinstance(row, Row | Limit):
             found, low, high = page.shares(row)
@@ -124,7 +124,7 @@ def test_numbers_are_written_in_full() -> None:
     assert [bytes(each[each != 0]) for each in shown] == [b"1", b"90", b"1003", b"10000000"]
 
 
-def test_texts_are_read_as_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generated_texts_have_the_stated_shape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import novikoff
 
     monkeypatch.setenv("NOVIKOFF_BENCH", str(tmp_path))

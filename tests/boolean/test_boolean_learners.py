@@ -57,7 +57,7 @@ def as_formula(left: Any, k: int, names: Any = None) -> set[str]:
 @pytest.mark.parametrize("k", [1, 2, 3])
 @settings(max_examples=40, deadline=None)
 @given(rows=TABLES, random=LABELS)
-def test_elimination_equals_its_twin(k: int, form: Any, rows: Any, random: Any) -> None:
+def test_elimination_equals_its_reference(k: int, form: Any, rows: Any, random: Any) -> None:
     y = [random.choice(BOTH) for _ in rows]
     model = Elimination(k=k).partial_fit(form(np.array(rows, float)), y, classes=BOTH)
     left, mistakes = elimination_twin(rows, y, k)
@@ -82,7 +82,7 @@ def test_elimination_errs_on_positive_examples_only_and_n_plus_one_times(rows: A
     assert boolean_bounds.elimination(features=5) == 6
 
 
-def test_elimination_can_be_made_to_err_n_plus_one_times() -> None:
+def test_an_adversary_forces_n_plus_one_mistakes_of_elimination() -> None:
     """All ones, then each feature missing once: the target is the empty conjunction, true of everything."""
     for n in (1, 4, 30):
         X = np.vstack([np.ones((1, n)), 1 - np.eye(n)])
@@ -179,7 +179,7 @@ def halving_twin(hypotheses: Any, X: Any, y: Any) -> tuple[int, list[int], int]:
 @pytest.mark.parametrize("name", HYPOTHESIS_CLASSES)
 @settings(max_examples=40, deadline=None)
 @given(rows=TABLES, random=LABELS)
-def test_halving_equals_its_twin_and_keeps_its_bound(name: str, rows: Any, random: Any) -> None:
+def test_halving_equals_its_reference_and_keeps_its_bound(name: str, rows: Any, random: Any) -> None:
     hypotheses = PLAIN[name]
     truth = random.choice(hypotheses)
     y = [1 if truth(x) ^ (random.random() < 0.1) else -1 for x in rows]
@@ -232,7 +232,7 @@ def test_halving_over_fitted_estimators_and_functions() -> None:
 @pytest.mark.parametrize("form", [np.asarray, csr])
 @settings(max_examples=60, deadline=None)
 @given(rows=st.lists(st.tuples(*[st.integers(-3, 3)] * 3), min_size=1, max_size=40), random=LABELS, true=st.booleans())
-def test_rectangles_equal_their_twin_and_keep_their_bound(form: Any, rows: Any, random: Any, true: bool) -> None:
+def test_rectangles_equal_their_reference_and_keep_their_bound(form: Any, rows: Any, random: Any, true: bool) -> None:
     sides = [sorted(random.sample(range(-3, 4), 2)) for _ in range(3)]
     inside = lambda x, box: all(low <= v <= high for v, (low, high) in zip(x, box, strict=True))  # noqa: E731
     y = [(1 if inside(x, sides) else -1) if true else random.choice(BOTH) for x in rows]
@@ -257,7 +257,7 @@ def test_rectangles_equal_their_twin_and_keep_their_bound(form: Any, rows: Any, 
         assert check(model, known(steps=float(steps))) == 1
 
 
-def test_a_rectangle_of_named_features_that_come_later() -> None:
+def test_a_rectangle_grows_with_new_feature_names() -> None:
     model = Rectangle().learn_one({"a": 1.0}, 1).learn_one({"a": 1.0, "b": 2.0}, 0).learn_one({"a": 3.0}, 1)
     assert model.box_.tolist() == [[1.0, 3.0], [0.0, 0.0]]
     assert model.score_one({"a": 1.5}) == 0.5
@@ -279,7 +279,7 @@ def test_features_that_were_never_seen_are_outside_of_a_rectangle() -> None:
 
 
 @pytest.mark.parametrize("form", ["past the columns", "twice", "nan"])
-def test_own_predictors_see_only_rows_that_are_good(form: str) -> None:
+def test_custom_predictors_see_only_valid_rows(form: str) -> None:
     seen: list[list[float]] = []
 
     def predictor(x: Any) -> bool:
@@ -305,6 +305,6 @@ def test_own_predictors_see_only_rows_that_are_good(form: str) -> None:
         good.predict(X)
 
 
-def test_clauses_longer_than_there_are_features() -> None:
+def test_a_k_above_the_number_of_features_changes_nothing() -> None:
     X, y = np.array([[1.0, 0.0], [0.0, 1.0]]), [1, 0]
     assert Elimination(k=10**9).fit(X, y).formula_ == Elimination(k=2).fit(X, y).formula_

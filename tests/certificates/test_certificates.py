@@ -178,7 +178,7 @@ def sets(name: str) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize(("name", "published"), [("breast-cancer", 260), ("mushrooms", 263), ("a9a", 12_606)])
-def test_as_tight_as_published(name: str, published: float) -> None:
+def test_certificates_are_as_tight_as_published(name: str, published: float) -> None:
     X, y = sets(name)
     certificate = certify(Perceptron().fit(X, y), X, y)
     bounds = {b["name"]: b for b in certificate.bounds}
@@ -190,14 +190,14 @@ def test_as_tight_as_published(name: str, published: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["breast-cancer", "a9a", "sms_spam"])
-def test_within_two_percent_of_the_convex_optimum(name: str) -> None:
+def test_margins_are_within_two_percent_of_the_convex_optimum(name: str) -> None:
     X, y = sets(name)
     certificate = certify(Perceptron().fit(X, y), X, y)
     (hinge,) = (b for b in certificate.bounds if b["name"] == "hinge")
     assert hinge["allowed"] <= 1.02 * reference(with_bias(X), y)
 
 
-def test_mushrooms_are_separable_nearly_as_well_as_can_be() -> None:
+def test_the_margin_of_mushrooms_is_nearly_optimal() -> None:
     """The largest margin by quadratic programming on the support of a machine with a very large C."""
     from sklearn.svm import LinearSVC
 
@@ -344,7 +344,7 @@ def test_certify_and_verify_from_the_command_line(
 
 
 @pytest.mark.parametrize("more", [[], ["--positive", "spam"], ["--scheme", "adaboost", "--rounds", "3"]])
-def test_names_that_are_kept_change_no_certificate(
+def test_stored_names_do_not_change_a_certificate(
     more: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mail, model, one, two = (str(tmp_path / name) for name in ("mail.txt", "m.model", "one.json", "two.json"))
@@ -359,7 +359,9 @@ def test_names_that_are_kept_change_no_certificate(
     assert Path(one).read_bytes() == Path(two).read_bytes()
 
 
-def test_what_can_not_be_certified(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_standard_input_and_invalid_certificates_are_refused(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     target = str(tmp_path / "c.json")
     assert main(["learn", "-", "--certificate", target, "--quiet"]) == 2
     assert "not with --resume or standard input" in capsys.readouterr().err
@@ -370,7 +372,7 @@ def test_what_can_not_be_certified(data: Path, tmp_path: Path, capsys: pytest.Ca
     assert main(["verify", str(tmp_path / "no"), str(data)]) == 2
 
 
-def test_files_too_large_for_the_sample_are_certified_too(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_larger_than_the_sample_are_certified(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = build_certificate(Perceptron(), FileSource([str(data)], ReadOptions()), passes=1)
     monkeypatch.setattr("novikoff.certificates.sampling.MAX_SAMPLE_TERMS", 400)
     monkeypatch.setattr("novikoff.certificates.sampling.CHUNK_ROWS", 8)
@@ -383,7 +385,7 @@ def test_files_too_large_for_the_sample_are_certified_too(data: Path, monkeypatc
     assert found[1] <= found[0] * 1.0001
 
 
-def test_equality_and_public_names() -> None:
+def test_certificates_compare_equal_and_have_public_names() -> None:
     X, y = real(1)
     a, b = (novikoff.certify(Perceptron().fit(X, y), X, y) for _ in range(2))
     assert a == b
@@ -448,7 +450,7 @@ TARGETS = [
 
 
 @pytest.mark.parametrize(("name", "theorem"), TARGETS)
-def test_targets_are_shown_where_there_are_any(name: str, theorem: str) -> None:
+def test_target_concepts_are_shown_where_they_exist(name: str, theorem: str) -> None:
     rng = np.random.default_rng(0)
     X = (rng.random((150, 12)) < 0.3).astype(float)
     either, both = (X[:, 3] > 0) | (X[:, 7] > 0), (X[:, 3] > 0) & (X[:, 7] == 0)

@@ -53,7 +53,7 @@ def exact(name: str, x: Any, z: Any) -> Decimal:
 
 @settings(max_examples=40, deadline=None)
 @given(name=st.sampled_from(FORMS), seed=st.integers(0, 10**6), size=st.sampled_from([1e-170, 1e-3, 1.0, 30.0]))
-def test_values_are_no_farther_off_than_is_said(name: str, seed: int, size: float) -> None:
+def test_kernel_values_are_within_the_stated_error(name: str, seed: int, size: float) -> None:
     rng = np.random.default_rng(seed)
     X, Z = rng.standard_normal((3, 7)) * size, rng.standard_normal((4, 7)) * max(size, 1e-5)
     Z[0] = X[0] * (1.0 + 1e-9)  # nearly the same: what is subtracted nearly cancels
@@ -74,7 +74,7 @@ def test_values_are_no_farther_off_than_is_said(name: str, seed: int, size: floa
 
 @settings(max_examples=25, deadline=None)
 @given(name=st.sampled_from(FORMS), seed=st.integers(0, 10**6))
-def test_a_witness_is_worth_at_least_what_is_claimed(name: str, seed: int) -> None:
+def test_the_margin_of_a_witness_is_at_least_the_claimed_one(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((6, 3)), rng.integers(0, 2, 6)
     k, rows = kernels.parse(name), to_canonical_sparse(validation.validate_batch(X).rows, 3)
@@ -100,7 +100,7 @@ def test_a_witness_is_worth_at_least_what_is_claimed(name: str, seed: int) -> No
         assert Decimal(e.margin) >= min(reached) - Decimal("1e-9") * (1 + abs(min(reached)))
 
 
-def test_what_is_no_number_is_worth_nothing() -> None:
+def test_kernel_values_that_overflow_claim_nothing() -> None:
     X, y = np.array([[30.0], [-30.0], [1.0]]), np.array([1, 0, 1])
     k, rows, beta = (
         kernels.exp(kernels.linear()),
@@ -125,7 +125,7 @@ def circle(rows: int = 80) -> Any:
 
 
 @pytest.mark.parametrize("data", [XOR, circle()], ids=["xor", "circle"])
-def test_what_no_line_separates_a_quadratic_kernel_does(data: Any) -> None:
+def test_a_quadratic_kernel_separates_a_circle(data: Any) -> None:
     X, y = data
     assert isinstance(separable(X, y), NotSeparable)
     model = KernelPerceptron(kernel="quadratic", passes=8).fit(X, y)
@@ -161,7 +161,7 @@ def test_many_classes_are_certified_column_by_column() -> None:
 
 
 @pytest.mark.parametrize("how", [{"kernel": "precomputed"}, {"budget": 3}], ids=str)
-def test_nothing_is_claimed_of_what_nobody_has_shown(how: Any) -> None:
+def test_no_bound_is_claimed_without_a_theorem(how: Any) -> None:
     X, y = circle(60)
     G = kernels.rbf(0.5)(X) if "kernel" in how else X
     certificate = certify(KernelPerceptron(**how).fit(G, y), G, y)
@@ -170,7 +170,9 @@ def test_nothing_is_claimed_of_what_nobody_has_shown(how: Any) -> None:
 
 
 @pytest.mark.slow  # it compiles everything for another precision
-def test_files_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kernel_models_of_files_are_certified_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     X, y = circle(60)
     data, paper = tmp_path / "circle.svm", tmp_path / "circle.certificate"
     data.write_text("".join(f"{label} 1:{a:.4f} 2:{b:.4f}\n" for (a, b), label in zip(X, y, strict=True)))

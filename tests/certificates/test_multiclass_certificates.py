@@ -192,7 +192,7 @@ def test_sums_over_columns_hold_on_many_streams(name: str) -> None:
 
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("bias", [False, True])
-def test_the_numbers_are_those_of_the_binary_data(classes: int, bias: bool) -> None:
+def test_the_numbers_equal_those_of_the_kesler_construction(classes: int, bias: bool) -> None:
     """With each example's worst preference written out in R^{k(n+1)}, the binary measuring sees the same."""
     X, y = told("kesler", 5, rows=40, classes=classes)
     document = certify(Kesler(Perceptron(bias=bias)).fit(X, y), X, y).document
@@ -221,7 +221,7 @@ def test_the_numbers_are_those_of_the_binary_data(classes: int, bias: bool) -> N
         assert e.norm == pytest.approx(float(np.linalg.norm(u.astype(np.float64))), rel=1e-9)
 
 
-def test_two_classes_are_half_as_long_as_their_difference() -> None:
+def test_two_classes_have_the_bound_of_the_binary_learner() -> None:
     """Kesler with two classes is the binary learner on ±x with half the witness on either side: the same bounds."""
     X, y = told("kesler", 9, rows=50, classes=2)
     signs = np.where(np.array(y) == sorted(set(y))[1], 1, -1)
@@ -230,7 +230,7 @@ def test_two_classes_are_half_as_long_as_their_difference() -> None:
     assert many["hinge"] == pytest.approx(two["hinge"], rel=0.01)
 
 
-def test_digits_are_allowed_no_more_than_four_times_what_was_made() -> None:
+def test_the_bound_on_digits_is_at_most_four_times_the_mistakes() -> None:
     X, y = load_digits(return_X_y=True)
     certificate = certify(Kesler(Perceptron(shuffle=False)).fit(X, y), X, y)
     assert certificate.headline is not None
@@ -281,7 +281,7 @@ def test_a_mean_of_losses_bounds_no_mistakes() -> None:
     assert not Kesler(SGD(), update="uniform").fit(X, y).bounds()
 
 
-def test_weights_of_examples_leave_no_theorem() -> None:
+def test_sample_weights_withdraw_the_bounds() -> None:
     X, y = told("kesler", 1)
     for name in ("kesler", "one-vs-all"):
         assert not scheme(name).fit(X, y, sample_weight=np.linspace(0.5, 2.0, len(X))).bounds()
@@ -362,13 +362,13 @@ def test_a_changed_setting_is_named() -> None:
         assert expected in found[0]
 
 
-def test_sets_have_no_order_in_what_identifies_data() -> None:
+def test_the_order_of_a_label_set_does_not_change_the_fingerprint() -> None:
     X = np.eye(2)
     one, other = [{"a", "b", "c"}, set()], [{"c", "b", "a"}, set()]
     assert ArraySource(X, one).about() == ArraySource(X, other).about() != ArraySource(X, [{"a"}, set()]).about()
 
 
-def test_a_feature_that_comes_twice_is_measured_as_its_sum() -> None:
+def test_duplicate_features_are_measured_as_their_sum() -> None:
     """Also in a row that comes after one that needs no tidying."""
     X = sp.csr_matrix((np.ones(4), np.array([0, 1, 0, 0]), np.array([0, 2, 4])), shape=(2, 2))
     parts = list(canonicalize_batches([(validation.validate_batch(X).rows, np.array([1, -1], np.int8))], 2))
@@ -432,7 +432,7 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_classes_that_come_as_new_are_allowed_for(data: Path) -> None:
+def test_the_bound_allows_for_new_classes(data: Path) -> None:
     source = FileSource([str(data)], ReadOptions())
     certificate, model = build_certificate(Kesler(Perceptron()), source, passes=2)
     seen = certificate.document["observed"]
@@ -468,7 +468,9 @@ def test_certify_and_verify_from_the_command_line(
 
 
 @pytest.mark.slow
-def test_trees_sets_and_queries_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trees_label_sets_and_queries_of_files_are_certified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rng = np.random.default_rng(0)
     X = [" ".join(f"{j + 1}:{v:.3f}" for j, v in enumerate(rng.standard_normal(4))) for _ in range(60)]
     tree = ["label,a,b", *(f"{rng.choice(PATHS)},{a},{b}" for a, b in rng.integers(-3, 4, (60, 2)))]
@@ -488,7 +490,7 @@ def test_trees_sets_and_queries_from_files(tmp_path: Path, capsys: pytest.Captur
         assert capsys.readouterr().out == "verified\n"
 
 
-def test_a_page_for_many_classes() -> None:
+def test_the_report_shows_many_classes() -> None:
     X, y = told("kesler", 2)
     for name in ("kesler", "one-vs-all", "multi-label-uniform"):
         X, y = told(name, 2)
@@ -519,5 +521,5 @@ def test_learners_are_compared_on_many_classes(data: Path, capsys: pytest.Captur
     assert "kesler(perceptron)" in {e["learner"] for e in json.loads(capsys.readouterr().out)["learners"]}
 
 
-def test_every_scheme_of_the_tests_is_tried() -> None:
+def test_every_scheme_is_covered_by_these_tests() -> None:
     assert set(ONE_LABEL) <= {*PREFERRING, *REDUCING, "code-sparse-loss"}

@@ -100,7 +100,7 @@ def streams(draw: st.DrawFn, kind: str) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("kind", NUMBERS)
 @settings(max_examples=50)
 @given(data=st.data())
-def test_small_streams_are_decided_as_the_twin_decides_them(kind: str, bias: bool, data: st.DataObject) -> None:
+def test_small_streams_are_decided_as_by_the_reference(kind: str, bias: bool, data: st.DataObject) -> None:
     decided_as_by_the_twin(*data.draw(streams(kind)), kind, bias)
 
 
@@ -136,7 +136,7 @@ def test_linear_programming_alone_decides_the_same(
 @pytest.mark.parametrize("kind", NUMBERS)
 @settings(max_examples=2000)
 @given(data=st.data(), bias=st.booleans())
-def test_many_small_streams(kind: str, data: st.DataObject, bias: bool) -> None:
+def test_many_small_streams_are_decided_as_by_the_reference(kind: str, data: st.DataObject, bias: bool) -> None:
     decided_as_by_the_twin(*data.draw(streams(kind)), kind, bias)
 
 
@@ -178,7 +178,7 @@ def test_opposite_rows_of_one_label_contradict_each_other_without_a_bias() -> No
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_columns_that_are_constant_empty_or_the_same_do_no_harm(bias: bool) -> None:
+def test_constant_empty_and_equal_columns_do_not_change_the_answer(bias: bool) -> None:
     X = np.array([[x, 1.0, 0.0, x, 7.0] for x in (0.0, 1.0, 2.0, 3.0)])
     for y, answer in (([0, 0, 1, 1], True), ([0, 1, 1, 0], False)):
         proof = separable(X, y, bias=bias)
@@ -186,7 +186,7 @@ def test_columns_that_are_constant_empty_or_the_same_do_no_harm(bias: bool) -> N
         confirmed(X, y, proof, bias)
 
 
-def test_one_label_is_enough_for_the_question() -> None:
+def test_a_single_label_is_separable() -> None:
     X, y = orthonormal(20).whole()
     proof = separable(X, y, bias=False)
     assert isinstance(proof, Separable)
@@ -195,7 +195,7 @@ def test_one_label_is_enough_for_the_question() -> None:
     assert not proof.check(X, -y)
 
 
-def test_the_witness_has_the_weight_of_the_bias_first() -> None:
+def test_the_first_weight_of_the_witness_is_the_bias() -> None:
     proof = separable([[0.0], [1.0], [5.0], [6.0]], ["cat", "cat", "dog", "dog"])
     assert isinstance(proof, Separable)
     assert (proof.about.negative, proof.about.positive) == ("cat", "dog")
@@ -217,7 +217,7 @@ def test_xor_repeats_its_weights() -> None:
 
 
 @pytest.mark.parametrize("name", CONCEPTS)
-def test_concepts_are_what_their_table_says(name: str) -> None:
+def test_separability_of_concepts_is_as_documented(name: str) -> None:
     size = {} if name in ("linear-threshold", "rectangle") else {"n": 30}
     X, y = CONCEPTS[name](examples=1500, **size).whole()
     proof = separable(X, y)
@@ -225,7 +225,7 @@ def test_concepts_are_what_their_table_says(name: str) -> None:
     assert proof.check(X, y)
 
 
-def test_the_perceptron_keeps_within_its_allowance() -> None:
+def test_the_perceptron_makes_no_more_mistakes_than_the_proof_allows() -> None:
     X, y = CONCEPTS["m-of-n"](examples=2000, n=40).whole()
     proof = separable(X, y)
     assert isinstance(proof, Separable)
@@ -246,7 +246,7 @@ def test_the_margin_is_nearly_the_widest() -> None:
     assert proof.margin >= 0.99 * widest
 
 
-def test_dense_sparse_and_frames_are_the_same() -> None:
+def test_dense_sparse_and_data_frames_give_the_same_answer() -> None:
     import pandas as pd
 
     X, y = CONCEPTS["k-cnf"](examples=500, n=20).whole()
@@ -257,7 +257,7 @@ def test_dense_sparse_and_frames_are_the_same() -> None:
 # --- Tampering ---
 
 
-def test_a_changed_combination_is_seen() -> None:
+def test_a_changed_combination_fails_verification() -> None:
     X, y = CONCEPTS["dnf"](examples=800, n=12).whole()
     proof = separable(X, y)
     assert isinstance(proof, NotSeparable)
@@ -277,7 +277,7 @@ def test_a_changed_combination_is_seen() -> None:
     assert not replace(proof, counts=tuple(map(float, counts))).check(X, y)  # type: ignore[arg-type]
 
 
-def test_a_changed_separator_is_seen() -> None:
+def test_a_changed_separator_fails_verification() -> None:
     X, y = CONCEPTS["linear-threshold"](examples=300, n=6).whole()
     proof = separable(X, y)
     assert isinstance(proof, Separable)
@@ -297,7 +297,7 @@ def test_a_changed_separator_is_seen() -> None:
         assert not proof.check(X, flipped)
 
 
-def test_proofs_are_of_their_own_data_only() -> None:
+def test_a_proof_is_refused_for_other_data() -> None:
     for y in (XOR, [0, 1, 1, 1]):
         proof = separable(CORNERS, y)
         assert proof.check(CORNERS, y)
@@ -309,7 +309,7 @@ def test_proofs_are_of_their_own_data_only() -> None:
         assert not replace(proof, about=proof.about._replace(bias=False)).check(CORNERS, y)
 
 
-def test_what_is_no_proof_is_refused() -> None:
+def test_invalid_proofs_are_refused() -> None:
     told = separable(CORNERS, XOR).as_dict()
     for key in told.keys() - {"cycle"}:
         with pytest.raises(InputError, match="no proof"):
@@ -319,7 +319,7 @@ def test_what_is_no_proof_is_refused() -> None:
 # --- Undecided ---
 
 
-def test_undecided_says_what_was_tried_and_claims_no_more() -> None:
+def test_undecided_reports_what_was_tried_and_claims_nothing() -> None:
     X, y = CONCEPTS["xor"](examples=1000, n=20).whole()
     proof = separable(X, y, passes=1, seconds=1e-9)
     assert isinstance(proof, Undecided)
@@ -334,7 +334,7 @@ def test_undecided_says_what_was_tried_and_claims_no_more() -> None:
     assert proof_from(json.loads(json.dumps(proof.as_dict()))).check(X, y)
 
 
-def test_what_no_double_precision_separates_is_not_claimed() -> None:
+def test_a_margin_below_double_precision_is_not_claimed() -> None:
     """u₃ < 0 < u₂ + u₃ < 10⁻⁶·u₁ < 10⁻¹⁸·|u₃|: there is such a u, but u₂ would need more digits."""
     X = [[1e6, 0, 1e-6], [0, 0, -1], [-1, 1e6, 1e6], [0, 1, 1]]
     y = [-1, 1, -1, 1]
@@ -346,13 +346,13 @@ def test_what_no_double_precision_separates_is_not_claimed() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"passes": 0}, {"seconds": 0}, {"seconds": math.nan}, {"bias": "yes"}])
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
+def test_invalid_settings_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         separable(CORNERS, XOR, **wrong)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200])
-def test_numbers_that_are_none_are_refused(bad: float) -> None:
+def test_nan_and_infinity_are_refused(bad: float) -> None:
     with pytest.raises(InputError):
         separable([[1.0], [bad]], [0, 1])
     with pytest.raises(InputError):
@@ -374,7 +374,7 @@ def test_roots_are_rounded_once(q: Fraction, e: int) -> None:
 
 @settings(max_examples=100)
 @given(st.integers(0, 2**32), st.integers(1, 40), st.sampled_from([0, 8, 60, 400]))
-def test_sums_that_cancel_are_seen_through(seed: int, n: int, spread: int) -> None:
+def test_cancelling_sums_are_decided_exactly(seed: int, n: int, spread: int) -> None:
     """Rows that are nearly or exactly orthogonal to u, of sizes that differ widely."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(20, n)) * 2.0 ** rng.integers(-spread, spread + 1, (20, n))
@@ -400,7 +400,7 @@ def written(path: Path, y: list[int]) -> str:
     return str(path)
 
 
-def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exit_codes_say_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     either, one = written(tmp_path / "or.svm", [0, 1, 1, 1]), written(tmp_path / "xor.svm", XOR)
     assert main(["separable", either, "--quiet"]) == 0
     out, err = capsys.readouterr()
@@ -423,7 +423,7 @@ def test_undecided_has_its_own_exit_code(tmp_path: Path, capsys: pytest.CaptureF
     assert json.loads(capsys.readouterr().out)["separable"] is None
 
 
-def test_a_proof_is_written_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_proof_is_saved_and_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     either, one = written(tmp_path / "or.svm", [0, 1, 1, 1]), written(tmp_path / "xor.svm", XOR)
     for data, other in ((either, one), (one, either)):
         path = tmp_path / "proof.json"
@@ -441,7 +441,7 @@ def test_a_proof_is_written_and_checked(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["separable", one, "--proof", str(tmp_path / "no" / "proof.json")]) == 2
 
 
-def test_one_label_against_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_label_against_the_rest_is_decided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     proof = str(tmp_path / "proof.json")
     how = ["separable", "iris", "--quiet", "--positive"]
     assert main([*how, "setosa", "--proof", proof]) == 0

@@ -60,7 +60,7 @@ def allowed(X: Any, y: Any, theorem: str, budget: float = 1.0) -> float:
 
 
 @pytest.mark.parametrize("learner", [Perceptron, lambda: PNormPerceptron(p=3.0)])
-def test_what_is_measured_in_the_file_is_what_the_data_says(learner: Any, narrow: None) -> None:
+def test_measurements_of_a_file_equal_those_of_the_data(learner: Any, narrow: None) -> None:
     """Zeros are not written to the file; that they are there, or a feature twice, must not show."""
     X, y = planes("mixed", noise=1.0)
     table = X.toarray()[: ROWS // 4, : FEATURES // 2]
@@ -72,7 +72,9 @@ def test_what_is_measured_in_the_file_is_what_the_data_says(learner: Any, narrow
 
 
 @pytest.mark.parametrize("order", ["mixed", "sorted"])
-def test_nearly_as_good_as_in_memory(order: str, narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_streaming_witness_is_nearly_as_good_as_in_memory(
+    order: str, narrow: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     X, y = planes(order, noise=1.0)
     streamed, longer = allowed(X, y, "hinge"), allowed(X, y, "hinge", budget=8.0)
     sampled = allowed(X, y, "hinge", budget=0.09)
@@ -92,7 +94,9 @@ def test_the_largest_margin_is_found_too(narrow: None, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("block", "threads"), [(1 << 10, 1), (1 << 12, 2), (1 << 20, 3)])
-def test_the_same_bytes_however_it_is_read(block: int, threads: int, narrow: None, tmp_path: Path) -> None:
+def test_the_certificate_does_not_depend_on_how_the_file_is_read(
+    block: int, threads: int, narrow: None, tmp_path: Path
+) -> None:
     X, y = planes("mixed", noise=1.0, rows=ROWS // 4)
     path = tmp_path / "data.svm"
     lines = [
@@ -110,7 +114,7 @@ def test_the_same_bytes_however_it_is_read(block: int, threads: int, narrow: Non
 
 @settings(max_examples=20, deadline=None)
 @given(cuts=st.lists(st.integers(1, 299), unique=True), dense=st.booleans())
-def test_pieces_don_t_depend_on_batches(cuts: list[int], dense: bool) -> None:
+def test_samples_do_not_depend_on_batches(cuts: list[int], dense: bool) -> None:
     X = np.random.default_rng(0).integers(0, 3, (300, 5)).astype(np.float32)
     y = np.where(X[:, 0] > 1, 1, -1).astype(np.int8)
     edges = [0, *sorted(cuts), 300]
@@ -151,7 +155,9 @@ def numbered(count: int, kind: Any = np.float32) -> Any:
 
 
 @pytest.mark.parametrize("most", [1 << 20, 100])
-def test_a_spool_deals_every_piece_once_and_keeps_multipliers(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shuffle_buffer_yields_every_block_once_and_keeps_multipliers(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shuffle_buffer, "CHUNK_TERMS", 40)
     monkeypatch.setattr(shuffle_buffer, "MAX_TERMS", most)
     with ShuffleBuffer() as pieces:
@@ -177,7 +183,7 @@ def test_a_spool_deals_every_piece_once_and_keeps_multipliers(most: int, monkeyp
         assert kept == list(range(400)) if most > 800 else np.ptp(np.diff(kept[::4])) == 0
 
 
-def test_few_features_need_no_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_rows_is_limited_per_feature(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shuffle_buffer, "MAX_ROWS_PER_FEATURE", 2)
     monkeypatch.setattr(shuffle_buffer, "MIN_TERMS", 80)
     with ShuffleBuffer() as pieces:
@@ -187,7 +193,7 @@ def test_few_features_need_no_more_rows(monkeypatch: pytest.MonkeyPatch) -> None
         assert pieces.rows >= 50
 
 
-def test_kinds_of_values_may_differ() -> None:
+def test_blocks_may_have_different_dtypes() -> None:
     with ShuffleBuffer() as pieces:
         for piece in (*numbered(8), *numbered(8, np.float64)):
             pieces.add(*piece)
@@ -196,7 +202,7 @@ def test_kinds_of_values_may_differ() -> None:
         np.testing.assert_array_equal(hand.rows.values, hand.rows.indices + 0.5)
 
 
-def test_half_a_sample_judges_the_other(narrow: None) -> None:
+def test_one_half_of_the_sample_evaluates_the_other(narrow: None) -> None:
     X, y = planes("mixed", noise=1.0)
     part = sample_stream(ArraySource(X, y).batches(Perceptron().fit(X, y)._require_fitted().labels, FEATURES))
     assert part is not None
@@ -206,13 +212,13 @@ def test_half_a_sample_judges_the_other(narrow: None) -> None:
     assert one.total == other.total == ROWS
 
 
-def test_streams_that_fit_make_no_temporary_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streams_that_fit_in_memory_use_no_temporary_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "TemporaryFile", None)
     X, y = planes("mixed", noise=1.0, rows=100)
     assert allowed(X, y, "hinge", budget=1e-3 if JIT_DISABLED else 1.0) > 0.0
 
 
-def test_a_full_disk_is_told(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -44,7 +44,7 @@ def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def test_learn_gives_the_promised_keys(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_learn_reports_the_documented_keys(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = result(capsys, "learn", str(data), "--quiet")
     keys = "learner examples features mistakes updates progressive_error seconds examples_per_second radius"
     assert list(out) == [*keys.split(), "read", "notes", "warnings"]
@@ -91,7 +91,7 @@ TABLE = "label,a,b,c\n1,1,0,1\n0,0,1,1\n1,1,1,0\n0,0,0,1\n"
         ("rectangle", [], "1 ≤ a ≤ 1"),
     ],
 )
-def test_learners_that_know_their_features_from_a_table(
+def test_learners_with_fixed_features_take_them_from_a_table(
     name: str, settings: list[str], shown: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data, model = tmp_path / "t.csv", str(tmp_path / "m.model")
@@ -119,7 +119,7 @@ def test_winnow_r_is_winnow_with_a_floor(tmp_path: Path, data: Path, capsys: pyt
     assert "settings 'floor' that differ" in capsys.readouterr().err
 
 
-def test_a_value_out_of_range_names_its_line_or_is_left_out(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_value_out_of_range_is_named_by_line_or_skipped(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data.write_text("+1 1:1 3:1\n-1 2:1 3:4\n+1 1:1\n-1 2:1 9:1\n+1 1:-1\n")
     learn = ["learn", str(data), "--learner", "winnow", "--threshold", "2", "--quiet"]
     assert main(learn) == 2
@@ -132,7 +132,7 @@ def test_a_value_out_of_range_names_its_line_or_is_left_out(data: Path, capsys: 
     assert "p must be given" in capsys.readouterr().err
 
 
-def test_resume_is_learning_both(tmp_path: Path, data: Path) -> None:
+def test_resuming_equals_learning_both_files_at_once(tmp_path: Path, data: Path) -> None:
     more = tmp_path / "more.svm"
     more.write_text("-1 4:1\n+1 1:1 20:2\n")
     a, both = str(tmp_path / "a.model"), tmp_path / "both.model"
@@ -157,7 +157,7 @@ def test_resume_refuses_other_settings(tmp_path: Path, data: Path, capsys: pytes
     assert out["examples_per_second"] == pytest.approx(4 / out["seconds"])
 
 
-def test_the_same_bytes_from_file_gzip_and_standard_input(tmp_path: Path) -> None:
+def test_file_gzip_and_standard_input_give_the_same_bytes(tmp_path: Path) -> None:
     X, y = real(0, rows=5000, columns=8, kind=np.float32)
     plain, packed = tmp_path / "d.svm", tmp_path / "d.svm.gz"
     dump_svmlight_file(X, y, str(plain))
@@ -172,7 +172,7 @@ def test_the_same_bytes_from_file_gzip_and_standard_input(tmp_path: Path) -> Non
     assert novikoff.load(models[0]).ledger_.mistakes == array.ledger_.mistakes
 
 
-def test_built_in_streams(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_built_in_streams_can_be_learned(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for title in datasets.DATASETS:
         label = datasets.DATASETS[title].labels[0]
         out = result(capsys, "learn", title, "--positive", label, "--quiet")
@@ -186,7 +186,7 @@ def test_built_in_streams(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert "worst area" in json.dumps(result(capsys, "inspect", model, "--top", "30"))
 
 
-def test_one_label_against_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_label_against_the_rest_can_be_learned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = str(tmp_path / "m.model")
     learn = ["learn", "digits", "--learner", "perceptron", "--average", "--passes", "3", "--save", model, "--quiet"]
     assert main([*learn, "--positive", "3"]) == 0
@@ -205,7 +205,7 @@ def test_standard_input_is_read_once(capsys: pytest.CaptureFixture[str]) -> None
     assert "can be read once only" in capsys.readouterr().err
 
 
-def test_a_terminal_without_our_letters(data: Path) -> None:
+def test_output_works_in_an_ascii_terminal(data: Path) -> None:
     for encoding in ("ascii", "latin-1"):
         env = {**os.environ, "PYTHONIOENCODING": encoding}
         command = [sys.executable, "-m", "novikoff", "learn", str(data)]
@@ -214,7 +214,7 @@ def test_a_terminal_without_our_letters(data: Path) -> None:
         assert b"mistakes" in done.stdout
 
 
-def test_a_file_goes_before_a_built_in_stream_of_its_name(
+def test_a_file_takes_precedence_over_a_built_in_stream(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -230,7 +230,7 @@ def test_many_labels_are_an_error_for_two_classes_only(capsys: pytest.CaptureFix
     assert (told["scheme"], told["classes"], told["examples"]) == ("kesler", 10, 1797)
 
 
-def test_progress_at_doubling_intervals(data: Path) -> None:
+def test_progress_is_printed_at_doubling_intervals(data: Path) -> None:
     done = run("learn", str(data), "--passes", "4")
     shown = [line.split()[0] for line in done.stderr.splitlines()]
     assert shown == ["reading", "label", "examples", "1", "2", "4", "8", "16"]
@@ -280,7 +280,7 @@ def test_a_bad_line_is_named_and_nothing_is_written(
     assert sorted(os.listdir(tmp_path)) == ["bad.svm", "m.model"]
 
 
-def test_other_bad_input(tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_bad_input_is_refused(tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     empty, damaged = tmp_path / "empty.svm", tmp_path / "damaged.svm.gz"
     empty.write_text("")
     damaged.write_bytes(gzip.compress(LINES.encode() * 100)[:-9])
@@ -325,7 +325,7 @@ def test_other_bad_input(tmp_path: Path, data: Path, capsys: pytest.CaptureFixtu
         assert stop.value.code == 2
 
 
-def test_weights_that_run_away_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diverging_weights_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, model = tmp_path / "large.svm", tmp_path / "m.model"
     path.write_text("1 1:1e6\n-1 1:2e6\n" * 50)
     learn = ["learn", str(path), "--learner", "sgd", "--loss", "squared", "--schedule", "constant"]
@@ -334,7 +334,9 @@ def test_weights_that_run_away_are_said(tmp_path: Path, capsys: pytest.CaptureFi
     assert not model.exists()
 
 
-def test_predict_to_a_file_with_json(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_predictions_are_written_to_a_file_with_json(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     model, out = str(tmp_path / "m.model"), tmp_path / "out.tsv"
     main(["learn", str(data), "--passes", "5", "--save", model, "--quiet"])
     capsys.readouterr()
@@ -353,7 +355,7 @@ def test_predict_to_a_file_with_json(data: Path, tmp_path: Path, capsys: pytest.
     assert main(["predict", model, "iris"]) == 2
 
 
-def test_help_has_examples_and_says_what_each_setting_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_has_examples_and_explains_each_setting(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (["--help"], *([c, "--help"] for c in COMMANDS)):
         with pytest.raises(SystemExit) as stop:
             main(arguments)
@@ -370,7 +372,7 @@ def test_help_has_examples_and_says_what_each_setting_is(capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
-def test_completion(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_completion_scripts_are_printed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     options = ("--learner", "--resume", "--loss", "--gamma") if shell != "tcsh" else ()  # tcsh completes commands only
@@ -378,7 +380,7 @@ def test_completion(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert word in script
 
 
-def test_bash_takes_the_completion_script(tmp_path: Path) -> None:
+def test_bash_accepts_the_completion_script(tmp_path: Path) -> None:
     script = tmp_path / "completion.bash"
     script.write_text(run("completion", "bash").stdout)
     done = subprocess.run(["bash", "-n", str(script)], capture_output=True, text=True, check=False)
@@ -401,7 +403,7 @@ def test_interrupt_ends_cleanly(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
+def test_a_closed_output_pipe_gives_no_traceback(tmp_path: Path) -> None:
     X, y = real(0, rows=20_000, columns=3)
     path, model = tmp_path / "d.svm", tmp_path / "m.model"
     dump_svmlight_file(X, y, str(path))

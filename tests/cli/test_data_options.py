@@ -38,14 +38,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("options", [[], ["--bits", "0"], ["--keep-names"], ["--interactions", "nm"], ["--signed"]])
-def test_learning_both_is_learning_one_and_going_on(folder: Path, options: list[str]) -> None:
+def test_learning_two_files_equals_resuming_after_the_first(folder: Path, options: list[str]) -> None:
     assert main(["learn", "a.vw", "b.vw", *options, "--save", "both", "--quiet"]) == 0
     assert main(["learn", "a.vw", *options, "--save", "one", "--quiet"]) == 0
     assert main(["learn", "b.vw", *options, "--resume", "one", "--save", "one", "--quiet"]) == 0
     assert Path("one").read_bytes() == Path("both").read_bytes()
 
 
-def test_another_way_to_read_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resuming_with_other_reading_options_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learn", "a.vw", "--save", "m", "--quiet"]) == 0
     assert "leave out --bits" in refused(capsys, "learn", "b.vw", "--bits", "10", "--resume", "m")
     assert "leave out --signed" in refused(capsys, "predict", "m", "b.vw", "--signed")
@@ -54,13 +54,13 @@ def test_another_way_to_read_is_refused(folder: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     "options", [["--label", "x"], ["--text", "x"], ["--words", "3"], ["--interactions", "ab"], ["--delimiter", ";"]]
 )
-def test_options_that_mean_nothing_are_refused(
+def test_options_without_effect_are_refused(
     folder: Path, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert f"{options[0]} has no meaning for svmlight" in refused(capsys, "learn", "a.svm", *options)
 
 
-def test_numbers_out_of_range(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_numbers_out_of_range_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options in (["--bits", "40"], ["--bits", "-1"], ["--threads", "0"], ["--keep-names=-5"]):
         assert "but is" in refused(capsys, "learn", "a.vw", *options)
     for wrong in ({"bits": 40}, {"block": 0}, {"threads": 0}, {"bad_lines": "what"}):
@@ -76,7 +76,7 @@ def test_bad_lines_are_counted_once(folder: Path, capsys: pytest.CaptureFixture[
     assert "bad_lines" not in told(capsys, "learn", "a.svm", "--bad-lines", "skip")
 
 
-def test_a_label_that_is_spelled_as_the_rest_is_a_label(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_label_spelled_like_the_rest_class_is_a_label(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("mail.txt").write_text("not spam\thello you\nspam\twin money\nham\tgood day\n")
     assert "mail.txt:3: Only binary classification" in refused(
         capsys, "learn", "mail.txt", "--format", "text", "--scheme", "binary"
@@ -86,18 +86,18 @@ def test_a_label_that_is_spelled_as_the_rest_is_a_label(folder: Path, capsys: py
     assert main(["learn", "mail.txt", "--resume", "m", "--quiet"]) == 0
 
 
-def test_the_positive_label_must_come(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_positive_label_must_occur(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "no example has that label" in refused(capsys, "learn", "a.svm", "--positive", "7")
 
 
-def test_many_labels_are_no_trouble(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_labels_are_read_quickly(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("many.svm").write_text("".join(f"{k} {k % 50 + 1}:1\n" for k in range(20_000)))
     report = told(capsys, "learn", "many.svm", "--positive", "3")
     assert report["examples"] == 20_000
     assert report["seconds"] < 30
 
 
-def test_features_that_are_spelled_alike_are_one_column(folder: Path) -> None:
+def test_features_with_equal_names_are_one_column(folder: Path) -> None:
     Path("twice.jsonl").write_text('{"label": 1, "a": "b", "a=b": 1}\n{"label": 0, "c": 1}\n')
     got = collected("twice.jsonl", bits=0)
     assert got["names"] == ["a=b", "c"]
@@ -108,7 +108,7 @@ def test_features_that_are_spelled_alike_are_one_column(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("block", [200, 5000, 1 << 20])
-def test_interactions_of_long_lines(folder: Path, block: int) -> None:
+def test_interactions_of_long_lines_are_limited(folder: Path, block: int) -> None:
     """Lines that make more features than a block has room for at first, and some that make too many."""
     rng = np.random.default_rng(0)
     sizes = [5, 300, 700, 300, 800, 2, 500] * 3
@@ -135,7 +135,7 @@ def test_devices_are_not_replaced(folder: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-"])
-def test_closed_streams(folder: Path, closed: str) -> None:
+def test_closed_streams_give_no_traceback(folder: Path, closed: str) -> None:
     data = "-" if closed == "<&-" else "a.svm"
     command = f"{sys.executable} -m novikoff learn {data} --quiet {closed}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
@@ -143,7 +143,7 @@ def test_closed_streams(folder: Path, closed: str) -> None:
     assert done.returncode == (2 if closed == "<&-" else 0)
 
 
-def test_a_pipe_that_does_not_wait(folder: Path) -> None:
+def test_a_non_blocking_pipe_is_read(folder: Path) -> None:
     code = (
         "import os, subprocess, sys, time\n"
         "r, w = os.pipe()\n"

@@ -43,7 +43,7 @@ def data(tmp_path: Path) -> Path:
         RandomForest(trees=10, n_jobs=2),
     ],
 )
-def test_certified_and_verified(model: Any) -> None:
+def test_ensembles_are_certified_and_verified(model: Any) -> None:
     X, y = CANCER
     certificate = certify(model.fit(X, y), X, y, confidence=0.9)
     assert verify(certificate, X, y) == []
@@ -61,7 +61,7 @@ def test_certified_and_verified(model: Any) -> None:
         certify(model, X[::-1], y[::-1])
 
 
-def test_what_a_certificate_of_boosting_says() -> None:
+def test_a_certificate_of_boosting_states_its_bound() -> None:
     X, y = CANCER
     model = AdaBoost(rounds=20).fit(X, y)
     certificate = certify(model, X, y)
@@ -81,7 +81,7 @@ def test_what_a_certificate_of_boosting_says() -> None:
     assert weighted["made"] <= weighted["allowed"]
 
 
-def test_what_a_certificate_of_bagging_says() -> None:
+def test_a_certificate_of_bagging_states_its_bound() -> None:
     X, y = CANCER
     model = RandomForest(trees=40).fit(X, y)
     new = certify(model, X, y, confidence=0.9).document["new_data"]
@@ -104,7 +104,7 @@ def test_what_a_certificate_of_bagging_says() -> None:
     [("adaboost", ["--rounds", "5"]), ("bagging", ["--members", "7", "--random-state", "2"]),
      ("random-forest", ["--trees", "9", "--depth", "3", "--jobs", "2"])],
 )  # fmt: skip
-def test_learned_saved_predicted_and_verified(
+def test_ensembles_are_learned_saved_used_and_verified(
     name: str, more: list[str], data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model, certificate = str(tmp_path / "m.model"), str(tmp_path / "m.certificate")
@@ -140,7 +140,7 @@ def test_learned_saved_predicted_and_verified(
 
 
 @pytest.mark.slow
-def test_learners_inside_and_one_label_against_the_rest(
+def test_base_learners_and_one_label_against_the_rest_are_accepted(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = result(capsys, "learn", str(data), "--scheme", "bagging", "--learner", "perceptron", "--passes", "3")
@@ -154,7 +154,7 @@ def test_learners_inside_and_one_label_against_the_rest(
 
 
 @pytest.mark.slow
-def test_what_is_refused(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_options_are_refused(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lists = tmp_path / "lists.jsonl"
     lists.write_text('{"label": ["a", "b"], "x": 1}\n{"label": ["a"], "x": 2}\n')
     weighted = tmp_path / "weighted.vw"

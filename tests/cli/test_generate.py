@@ -49,7 +49,7 @@ def plain_text(rows: Rows, y: Any, vw: bool) -> str:
 
 @settings(max_examples=40)
 @given(st.integers(1, 1200), st.integers(1, 40), st.booleans(), st.booleans(), st.integers(0, 99))
-def test_the_text_is_that_of_the_slow_twin(n: int, examples: int, real: bool, vw: bool, seed: int) -> None:
+def test_the_text_equals_that_of_the_slow_reference(n: int, examples: int, real: bool, vw: bool, seed: int) -> None:
     stream = (
         linear_threshold(n=n % 30 + 1, examples=examples, seed=seed)
         if real
@@ -106,7 +106,7 @@ def test_options_are_the_parameters(tmp_path: Path) -> None:
     assert known | set(BooleanStreamOptions.__annotations__) == set(OPTION_PARAMETERS.values())
 
 
-def test_stdout_is_the_file(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_standard_output_equals_the_file(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     path = tmp_path / "data.svm"
     assert main(["generate", "xor", "--output", str(path)]) == 0
     assert main(["generate", "xor"]) == 0
@@ -129,7 +129,7 @@ def test_stdout_is_the_file(tmp_path: Path, capfdbinary: pytest.CaptureFixture[b
         (["disjunction", "--output", "same", "--truth", "./same"], "name two files"),
     ],
 )
-def test_senseless_parameters_get_one_sentence(
+def test_invalid_parameters_give_a_one_line_error(
     arguments: list[str],
     sentence: str,
     tmp_path: Path,
@@ -145,14 +145,14 @@ def test_senseless_parameters_get_one_sentence(
 
 
 @pytest.mark.parametrize("arguments", [["circle"], ["xor", "--balance", "often"], ["xor", "--examples", "many"]])
-def test_bad_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_usage_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["generate", *arguments])
     assert stop.value.code == 2
     assert "invalid" in capsys.readouterr().err
 
 
-def test_it_learns_from_a_pipe_and_ends_when_nobody_reads() -> None:
+def test_a_generated_pipe_is_learned_and_ends_when_the_reader_closes() -> None:
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     script = "novikoff generate disjunction --attributes 50 --examples 500 | novikoff learn - --json --quiet"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=env, check=True)
@@ -166,7 +166,9 @@ def test_it_learns_from_a_pipe_and_ends_when_nobody_reads() -> None:
     assert time.perf_counter() - began < 30
 
 
-def test_progress_where_somebody_looks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_shown_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("novikoff.cli.generate.PROGRESS_INTERVAL_SECONDS", 0.0)
     main(["generate", "disjunction", "--examples", "20000"])
     assert capsys.readouterr().err == ""
@@ -177,7 +179,7 @@ def test_progress_where_somebody_looks(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert capsys.readouterr().err == ""
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_file_is_replaced_atomically(tmp_path: Path) -> None:
     path, link = tmp_path / "data.svm", tmp_path / "link"
     path.write_text("before")
     link.symlink_to(path)

@@ -33,7 +33,7 @@ def told(capsys: Capture, *arguments: Any) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def test_three_labels_are_kesler_and_a_run_goes_on_from_its_file(tmp_path: Path, capsys: Capture) -> None:
+def test_three_labels_use_kesler_and_a_run_resumes_from_its_file(tmp_path: Path, capsys: Capture) -> None:
     a, b, model, both = (tmp_path / name for name in ("a.svm", "b.svm", "m.model", "both.model"))
     a.write_text(svm(1, 60, 4))
     b.write_text(svm(2, 60, 6))  # two classes are new there
@@ -67,7 +67,9 @@ def test_files_and_arrays_give_the_same_model(tmp_path: Path, capsys: Capture) -
     assert found.ledger_.as_dict() == stream.ledger_.as_dict()
 
 
-def test_a_third_label_that_comes_late(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_third_label_restarts_as_multiclass(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     two, three = tmp_path / "two.svm", tmp_path / "three.svm"
     two.write_text("1 1:1\n2 2:1\n1 1:2\n")
     three.write_text("3 3:1\n1 1:1\n")
@@ -83,7 +85,7 @@ def test_a_third_label_that_comes_late(tmp_path: Path, capsys: Capture, monkeypa
     assert "--scheme kesler" in capsys.readouterr().err
 
 
-def test_sets_of_labels(tmp_path: Path, capsys: Capture) -> None:
+def test_label_sets_are_learned(tmp_path: Path, capsys: Capture) -> None:
     sets, lines, model = tmp_path / "sets.svm", tmp_path / "sets.jsonl", tmp_path / "m.model"
     sets.write_text("1,3 1:1 3:1\n3 3:1\n1 1:1\n1,3 1:2 3:1\n")
     report = told(capsys, "learn", sets, "--passes", 4, "--save", model)
@@ -103,7 +105,7 @@ def test_sets_of_labels(tmp_path: Path, capsys: Capture) -> None:
     assert f"{sets}:1: there must be one label" in capsys.readouterr().err
 
 
-def test_trees_of_labels(tmp_path: Path, capsys: Capture) -> None:
+def test_label_trees_are_learned(tmp_path: Path, capsys: Capture) -> None:
     for separator in "/:":
         path, model = tmp_path / f"{ord(separator)}.tsv", tmp_path / "m.model"
         text = "pet/dog\tbig bark\npet/cat\tsoft purr\nwild/wolf\tbig howl\nwild/lynx\tsoft howl\n".replace(
@@ -140,7 +142,7 @@ def test_queries_are_ranked(tmp_path: Path, capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize("block", [40, 100, 1 << 20])
-def test_queries_are_whole_wherever_blocks_end(block: int, tmp_path: Path) -> None:
+def test_queries_are_not_split_by_blocks(block: int, tmp_path: Path) -> None:
     path = tmp_path / "q.txt"
     path.write_text(RANKED)
     model = QueryRanking(Perceptron(average=True))
@@ -156,7 +158,7 @@ def test_queries_are_whole_wherever_blocks_end(block: int, tmp_path: Path) -> No
     assert model.ledger_.as_dict() == twin.ledger_.as_dict()
 
 
-def test_what_makes_no_sense_is_refused(tmp_path: Path, capsys: Capture) -> None:
+def test_invalid_options_are_refused(tmp_path: Path, capsys: Capture) -> None:
     path, model = tmp_path / "a.svm", tmp_path / "m.model"
     path.write_text(svm(4, 30, 3))
     told(capsys, "learn", path, "--save", model)
@@ -171,7 +173,7 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, capsys: Capture) -> None
         assert sentence in capsys.readouterr().err
 
 
-def test_one_class_is_the_one_that_is_predicted(tmp_path: Path, capsys: Capture) -> None:
+def test_a_single_class_is_always_predicted(tmp_path: Path, capsys: Capture) -> None:
     path, model = tmp_path / "one.svm", tmp_path / "m.model"
     path.write_text("7 1:1\n7 2:1\n")
     assert told(capsys, "learn", path, "--scheme", "kesler", "--save", model)["mistakes"] == 1  # it was new

@@ -52,7 +52,7 @@ def leaves(document: Any, path: tuple[Any, ...] = ()) -> Any:
 
 
 @pytest.mark.parametrize("method", EVERY)
-def test_from_learning_to_verifying(
+def test_a_run_is_learned_certified_and_verified(
     method: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model, certificate, page = tmp_path / "m.model", tmp_path / "c.json", tmp_path / "page.html"
@@ -83,7 +83,9 @@ def test_from_learning_to_verifying(
     assert promised["chosen"] in text
 
 
-def test_every_number_of_the_promise_is_checked(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_number_of_the_guarantee_is_verified(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     certificate = tmp_path / "c.json"
     how = ["--output-hypothesis", "longest-survivor", "--delta", "0.1", "--budget", "0.01", "--quiet"]
     said(capsys, "learn", data, *how, "--certificate", certificate)
@@ -107,7 +109,7 @@ def test_every_number_of_the_promise_is_checked(data: Path, tmp_path: Path, caps
 
 
 @pytest.mark.parametrize("method", EVERY)
-def test_resuming_is_learning_on(method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resuming_equals_one_run(method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = written(tmp_path / "a.svm", 1, 150), written(tmp_path / "b.svm", 2, 150)
     how = ["--output-hypothesis", method, *MORE.get(method, []), "--quiet"]
     whole, half = tmp_path / "whole.model", tmp_path / "half.model"
@@ -122,7 +124,7 @@ def test_resuming_is_learning_on(method: str, tmp_path: Path, capsys: pytest.Cap
 OTHER = {method: "vote" if method != "vote" else "average" for method in METHOD_NAMES}
 
 
-def test_what_makes_no_sense_is_refused(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_options_are_refused(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = ["learn", data, "--quiet", "--output-hypothesis"]
     assert "--epsilon is for --output-hypothesis" in refused(capsys, "learn", data, "--epsilon", "0.1")
     assert "passes must be 1" in refused(capsys, *output, "vote", "--passes", "2")
@@ -139,7 +141,7 @@ def test_what_makes_no_sense_is_refused(data: Path, tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.slow
-def test_weights_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_weights_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     weighted = tmp_path / "weighted.vw"
     weighted.write_text("1 2.0 |a x y\n-1 |a y\n")
     assert "weight 1" in refused(capsys, "learn", weighted, "--quiet", "--output-hypothesis", "average")
@@ -179,7 +181,7 @@ def test_a_consistent_hypothesis_is_certified_and_inspected(tmp_path: Path, caps
     assert "hypotheses without a mistake" in refused(capsys, "inspect", model, "--delta", "0.1")
 
 
-def test_a_hypothesis_that_turns_out_to_be_wrong_promises_nothing() -> None:
+def test_a_hypothesis_that_errs_later_guarantees_nothing() -> None:
     """No mistake on a negative example was made, and yet the last conjunction takes the one that came first."""
     X, y = np.array([[1.0, 1, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0]]), [1, -1, 1, 1]
     model = Elimination().fit(X, y)
@@ -195,7 +197,7 @@ def test_a_hypothesis_that_turns_out_to_be_wrong_promises_nothing() -> None:
     assert certify(never, X, [-1, 1, 1, -1]).document["hypothesis"]["bound"] is None
 
 
-def test_certificates_of_arrays() -> None:
+def test_runs_on_arrays_are_certified() -> None:
     X, y = real(4, rows=200, columns=4)
     for method in QUICK:
         model = OnlineToBatch(Perceptron(), method=method, epsilon=0.4).fit(X, y)  # type: ignore[arg-type]

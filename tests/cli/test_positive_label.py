@@ -66,7 +66,7 @@ def test_numbers_are_labels_too(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["bagging", "adaboost"])
-def test_ensembles(capsys: pytest.CaptureFixture[str], scheme: str) -> None:
+def test_ensembles_name_the_rest_too(capsys: pytest.CaptureFixture[str], scheme: str) -> None:
     learn("yes-no.csv", "--positive", "yes", "--scheme", scheme)
     assert predicted(capsys, "yes-no.csv") == {"yes", "no"}
     learn("yes-no.csv", "maybe.csv", "--positive", "yes", "--scheme", scheme)

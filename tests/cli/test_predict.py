@@ -89,7 +89,7 @@ def test_rows_are_the_same_without_labels(case: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", [1, 7, 40])
 @pytest.mark.parametrize("case", CASES)
-def test_blocks_do_not_matter(case: str, block: int, tmp_path: Path) -> None:
+def test_block_sizes_do_not_change_predictions(case: str, block: int, tmp_path: Path) -> None:
     name, labelled, bare, options = CASES[case]
     fmt = settled(labelled, name, **options)
     assert read(tmp_path / "it", bare, fmt, block=block) == read(tmp_path / "it", bare, fmt)
@@ -162,7 +162,9 @@ def test_a_learner_must_have_labels(name: str, model: bytes, data: bytes, senten
         ("text", b"__label__a words\n__label__b words\n", b"words\n", "it:1: expected a label, a blank and a text"),
     ],
 )
-def test_what_makes_no_sense_is_still_told(name: str, model: bytes, data: bytes, sentence: str, tmp_path: Path) -> None:
+def test_malformed_lines_are_still_reported(
+    name: str, model: bytes, data: bytes, sentence: str, tmp_path: Path
+) -> None:
     with pytest.raises(InputError) as told:
         read(tmp_path / "it", data, settled(model, name))
     assert sentence in str(told.value)
@@ -171,7 +173,7 @@ def test_what_makes_no_sense_is_still_told(name: str, model: bytes, data: bytes,
 @pytest.mark.parametrize("target", ["words", "numbers"])
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
-def test_parquet(kind: str, texts: bool, target: str, tmp_path: Path) -> None:
+def test_parquet_without_labels_is_predicted(kind: str, texts: bool, target: str, tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is in the parquet extra")
     parquet, feather = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow.feather")
     write: Callable[[Any, str], None] = parquet.write_table if kind == "parquet" else feather.write_feather
@@ -214,7 +216,7 @@ LEARNED = {
 
 
 @pytest.mark.parametrize("kind", LEARNED)
-def test_predictions_without_labels(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_predictions_without_labels_are_printed(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     labelled, bare, expected = LEARNED[kind]
     learn, new, model = tmp_path / f"learn.{kind}", tmp_path / f"new.{kind}", str(tmp_path / "m.model")
     learn.write_bytes(labelled)
@@ -232,7 +234,7 @@ def test_predictions_without_labels(kind: str, tmp_path: Path, capsys: pytest.Ca
     assert f"error of this model on {learn.name}: 0.00 %, 95 % interval 0.00 to 45.93 % (if {learn.name} is an" in err
 
 
-def test_differences_are_counted_among_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_counted_among_labelled_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     learn, new, model = tmp_path / "learn.svm", tmp_path / "new.svm", str(tmp_path / "m.model")
     learn.write_bytes(LEARNED["svm"][0])
     assert main(["learn", str(learn), "--passes", "3", "--save", model, "--quiet"]) == 0

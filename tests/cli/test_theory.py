@@ -40,7 +40,7 @@ def numbers(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) 
     return found
 
 
-def test_any_two_give_the_third(capsys: pytest.CaptureFixture[str]) -> None:
+def test_any_two_of_epsilon_delta_and_size_give_the_third(capsys: pytest.CaptureFixture[str]) -> None:
     named = ("consistent", "--class", "conjunctions", "--variables", "10")
     text = told(capsys, *named, "--epsilon", "0.1", "--delta", "0.05")
     assert text.startswith("140 examples are enough: with probability at least 0.95,")
@@ -58,7 +58,7 @@ def test_any_two_give_the_third(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused == "139 examples are not enough for ε = 0.1 and δ = 0.05: 140 are needed.\n"
 
 
-def test_classes_by_name_by_size_and_by_dimension(capsys: pytest.CaptureFixture[str]) -> None:
+def test_classes_are_given_by_name_size_or_dimension(capsys: pytest.CaptureFixture[str]) -> None:
     two = ("--epsilon", "0.1", "--delta", "0.05")
     by_name = numbers(capsys, "agnostic", "--class", "k-cnf", "--variables", "10", "--k", "2", *two)
     assert by_name["value"] == numbers(capsys, "agnostic", "--hypotheses", "2^200", *two)["value"]
@@ -74,7 +74,7 @@ def test_classes_by_name_by_size_and_by_dimension(capsys: pytest.CaptureFixture[
     assert numbers(capsys, "hoeffding", *two)["value"] == 150
 
 
-def test_the_binomial_beside_hoeffding(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_binomial_bound_is_shown_beside_hoeffding(capsys: pytest.CaptureFixture[str]) -> None:
     text = told(capsys, "binomial", "--mistakes", "10", "--examples", "100", "--delta", "0.025")
     assert "at most 0.1763, with probability at least 0.975; and at least 0.049, with" in text
     found = numbers(capsys, "binomial", "--mistakes", "10", "--examples", "100", "--delta", "0.025")
@@ -97,7 +97,7 @@ def test_every_class_has_its_size(name: str, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize("law", MISTAKE_BOUNDS)
-def test_every_mistake_bound(law: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_mistake_bound_is_computed(law: str, capsys: pytest.CaptureFixture[str]) -> None:
     given = [
         part for name in MISTAKE_BOUNDS[law].parameters for part in (f"--{name.replace('_', '-')}", str(NUMBERS[name]))
     ]
@@ -106,7 +106,7 @@ def test_every_mistake_bound(law: str, capsys: pytest.CaptureFixture[str]) -> No
     assert told(capsys, "mistakes", law, *given).startswith("At most ")
 
 
-def test_shattering(capsys: pytest.CaptureFixture[str]) -> None:
+def test_shattering_is_decided(capsys: pytest.CaptureFixture[str]) -> None:
     text = told(capsys, "shatter", "half-spaces", "--points", SQUARE, code=1)
     assert "no set with the labelling +−−+" in text
     assert "both contain (1/2, 1/2)" in text
@@ -117,7 +117,7 @@ def test_shattering(capsys: pytest.CaptureFixture[str]) -> None:
     assert numbers(capsys, "shatter", "intervals", "--points", "1 1/3 0.5", code=1)["missing"] == [True, True, False]
 
 
-def test_growth_and_finite_classes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_growth_functions_of_finite_classes_are_computed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     found = numbers(capsys, "growth", "half-spaces", "--points", SQUARE)
     assert (found["labellings"], found["dimension"], found["sauer"]) == (14, 3, 15)
     assert numbers(capsys, "dimension", "--rows", "000 010 110 100")["dimension"] == 2
@@ -164,7 +164,7 @@ def test_growth_and_finite_classes(capsys: pytest.CaptureFixture[str], tmp_path:
         ("dimension --rows 01,1", "equally many elements"),
     ],
 )  # fmt: skip
-def test_what_can_not_be_is_refused(
+def test_impossible_values_are_refused(
     arguments: str, sentence: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -179,7 +179,7 @@ def test_what_can_not_be_is_refused(
     ("word", "sentence"),
     [("3^", "invalid whole number or power"), ("gold", "invalid"), ("2^-1", "at least 0"), ("0", "at least 1")],
 )
-def test_sizes_that_are_none(word: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_sizes_are_refused(word: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["theory", "size", f"--hypotheses={word}"])
     assert stop.value.code == 2
@@ -202,7 +202,7 @@ def test_help_of_every_topic_has_examples_that_run(capsys: pytest.CaptureFixture
             assert capsys.readouterr().err == ""
 
 
-def test_huge_classes_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_huge_classes_are_computed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     huge = ("--class", "boolean-functions", "--variables", "5000")
     assert "10^" in told(capsys, "consistent", *huge, "--epsilon", "1e-9", "--delta", "1e-300")
     found = numbers(capsys, "consistent", *huge, "--epsilon", "0.1", "--delta", "0.1")
@@ -228,7 +228,7 @@ def pages(folder: Path) -> dict[str, Path]:
     return made
 
 
-def test_pages_are_whole_and_need_nothing_else(tmp_path: Path) -> None:
+def test_pages_are_complete_and_load_no_other_file(tmp_path: Path) -> None:
     for name, path in pages(tmp_path).items():
         tags = Tags(path.read_text())
         assert not any(tag == "link" or "src" in attributes for tag, attributes in tags.tags)
@@ -244,7 +244,7 @@ def test_pages_are_whole_and_need_nothing_else(tmp_path: Path) -> None:
     assert set(finite) == {"agnostic", "consistent", "vc", "vc-agnostic"}
 
 
-def test_what_is_coloured_is_the_half_plane() -> None:
+def test_the_coloured_area_is_the_half_plane() -> None:
     for labels, one in shattering(HALF_SPACES, [(0, 0), (1, 0), (0, 1)]).hypotheses.items():
         assert isinstance(one, HalfSpace)
         corners = shattering_page._set_polygon(one, ((-0.3, -0.3), (1.3, 1.3)))

@@ -150,13 +150,13 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return seen
 
 
-def test_the_example_of_the_docstring(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_docstring_example_runs(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     code = textwrap.dedent(inspect.getdoc(Client).partition("Example::")[2])  # type: ignore[union-attr]
     exec(code.replace("http://127.0.0.1:8000", service.url), {})  # noqa: S102 - our own page
     assert capsys.readouterr().out == "banana 3\n"
 
 
-def test_every_call_asks_for_its_route(service: Service, tmp_path: Path) -> None:
+def test_every_method_requests_its_route(service: Service, tmp_path: Path) -> None:
     (tmp_path / "m").write_bytes(b"file")
     calls: list[tuple[Callable[[Client], Any], str, str]] = [
         (lambda c: c.create("a", "sgd", {"loss": "log"}, "b"), "POST", "/v1/models"),
@@ -194,7 +194,7 @@ def test_every_call_asks_for_its_route(service: Service, tmp_path: Path) -> None
     assert [line["label"] for line in results[16]] == [True, "x", 1]
 
 
-def test_a_connection_stays_open_and_each_thread_has_its_own(service: Service) -> None:
+def test_each_thread_keeps_one_open_connection(service: Service) -> None:
     talker = Client(service.url)
     for _ in range(5):
         talker.models()
@@ -211,7 +211,7 @@ def test_a_connection_stays_open_and_each_thread_has_its_own(service: Service) -
     talker.close()
 
 
-def test_a_learn_is_applied_once_however_often_it_is_tried(service: Service, waits: list[float]) -> None:
+def test_a_retried_learn_is_applied_once(service: Service, waits: list[float]) -> None:
     with Client(service.url) as talker:
         service.trouble = ["leave after", (503, {}), "leave before", (502, {})]
         assert talker.learn("a", ["x"], 1).examples == 1
@@ -224,7 +224,7 @@ def test_a_learn_is_applied_once_however_often_it_is_tried(service: Service, wai
         assert len(service.keys) == len(service.examples) == 2
 
 
-def test_the_service_says_when_to_come_again(service: Service, waits: list[float]) -> None:
+def test_retry_after_is_respected(service: Service, waits: list[float]) -> None:
     with Client(service.url) as talker:
         service.trouble = [
             (429, {"Retry_After": "7"}),
@@ -237,7 +237,7 @@ def test_the_service_says_when_to_come_again(service: Service, waits: list[float
     assert waits[2] < 1
 
 
-def test_what_is_not_for_a_moment_is_not_tried_again(service: Service, waits: list[float]) -> None:
+def test_permanent_errors_are_not_retried(service: Service, waits: list[float]) -> None:
     with Client(service.url) as talker:
         with pytest.raises(ServiceError, match="disk is full") as caught:
             talker.learn("a", ["x"], "full")
@@ -252,7 +252,9 @@ def test_what_is_not_for_a_moment_is_not_tried_again(service: Service, waits: li
         assert (copy.status, copy.code, str(copy)) == (500, "trouble", "There is trouble.")
 
 
-def test_what_is_done_once_is_tried_again_only_when_nothing_was_done(service: Service, waits: list[float]) -> None:
+def test_requests_that_are_not_idempotent_are_retried_only_after_a_refusal(
+    service: Service, waits: list[float]
+) -> None:
     with Client(service.url) as talker:
         for trouble in ("leave before", "leave after", (502, {}), (504, {})):
             service.asked.clear()
@@ -265,7 +267,7 @@ def test_what_is_done_once_is_tried_again_only_when_nothing_was_done(service: Se
         assert len(waits) == 2
 
 
-def test_a_connection_that_was_closed_meanwhile_is_no_trouble(service: Service, waits: list[float]) -> None:
+def test_a_connection_closed_while_idle_is_reopened(service: Service, waits: list[float]) -> None:
     with Client(service.url, retries=0) as talker:
         for _ in range(3):
             service.trouble = ["close then"]
@@ -275,7 +277,7 @@ def test_a_connection_that_was_closed_meanwhile_is_no_trouble(service: Service, 
     assert len(service.examples) == 1
 
 
-def test_retries_end(service: Service, waits: list[float]) -> None:
+def test_retries_are_limited(service: Service, waits: list[float]) -> None:
     with Client(service.url, retries=2) as talker:
         service.trouble = ["leave before"] * 9
         with pytest.raises(ServiceError, match="does not answer") as caught:
@@ -290,7 +292,7 @@ def test_retries_end(service: Service, waits: list[float]) -> None:
             talker.models()
 
 
-def test_nobody_there(waits: list[float]) -> None:
+def test_an_unreachable_server_is_an_error(waits: list[float]) -> None:
     with pytest.raises(ServiceError, match="refused") as caught:
         Client("http://127.0.0.1:9", retries=1).models()
     assert caught.value.code == "unreachable"
@@ -299,7 +301,7 @@ def test_nobody_there(waits: list[float]) -> None:
         list(Client("http://127.0.0.1:9").examples("a"))
 
 
-def test_streams_go_in_blocks(service: Service, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streams_are_sent_in_blocks(service: Service, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "BLOCK_LINES", 10)
     with Client(service.url) as talker:
         service.trouble = [None, "leave after", None, (503, {})]
@@ -319,14 +321,14 @@ def test_streams_go_in_blocks(service: Service, waits: list[float], monkeypatch:
     assert [len(block) for block in client._iter_blocks([b"x" * 60] * 5)] == [2, 2, 1]
 
 
-def test_an_answer_that_is_cut_is_not_taken_for_whole(service: Service) -> None:
+def test_a_truncated_response_is_an_error(service: Service) -> None:
     with Client(service.url, retries=0) as talker:
         service.trouble = ["short"]
         with pytest.raises(ServiceError, match="does not answer"):
             talker.download("a")
 
 
-def test_numbers_of_numpy_and_what_cannot_be_sent(service: Service) -> None:
+def test_numpy_numbers_are_sent_and_unserializable_values_refused(service: Service) -> None:
     with Client(service.url) as talker:
         talker.learn("a", MappingProxyType({"x": np.float32(0.5), "y": np.int64(3)}), np.bool_(True))  # type: ignore[arg-type]
         assert service.examples == [{"features": {"x": 0.5, "y": 3}, "label": True}]
@@ -340,11 +342,11 @@ def test_numbers_of_numpy_and_what_cannot_be_sent(service: Service) -> None:
 @pytest.mark.parametrize(
     "url", ["", "127.0.0.1:8000", "ftp://x", "http://", "http://x:port", "http://x/?a=b", "http://[::1"]
 )
-def test_addresses_must_make_sense(url: str) -> None:
+def test_invalid_addresses_are_refused(url: str) -> None:
     with pytest.raises(InputError, match="url must be"):
         Client(url)
 
 
-def test_a_token_is_of_one_line() -> None:
+def test_a_token_with_a_line_break_is_refused() -> None:
     with pytest.raises(InputError, match="token"):
         Client("http://localhost", "a\r\nX: y")

@@ -72,7 +72,7 @@ def room(text: bytes) -> list[Any]:
 
 
 @given(texts(b"12: \t#|\nab"), st.sampled_from(b"#|"))
-def test_terms_of_svmlight_and_vw(text: bytes, special: int) -> None:
+def test_terms_of_svmlight_and_vw_match_the_bytewise_scan(text: bytes, special: int) -> None:
     text += b"\n"
     stop = PADDING_BYTES + len(text)
     looked, meant = room(text), room(text)
@@ -85,7 +85,7 @@ def test_terms_of_svmlight_and_vw(text: bytes, special: int) -> None:
 
 
 @given(texts(b'",;\n\rab"'), st.sampled_from(b",;"))
-def test_cells_of_tables(text: bytes, delimiter: int) -> None:
+def test_cells_of_tables_match_the_bytewise_scan(text: bytes, delimiter: int) -> None:
     text += b"\n"
     start, stop = PADDING_BYTES, PADDING_BYTES + len(text)
     looked, meant = room(text), room(text)
@@ -105,7 +105,7 @@ def test_cells_of_tables(text: bytes, delimiter: int) -> None:
 
 
 @given(texts("aZ_9'' .é".encode()))
-def test_words_of_texts(text: bytes) -> None:
+def test_words_of_texts_match_the_bytewise_scan(text: bytes) -> None:
     looked, meant = room(text)[0], room(text)[0]
     count = ngrams._find_words(padded(text), PADDING_BYTES, PADDING_BYTES + len(text), looked)
     assert count == ngrams._plain_find_words(padded(text), PADDING_BYTES, PADDING_BYTES + len(text), meant)
@@ -113,7 +113,7 @@ def test_words_of_texts(text: bytes) -> None:
 
 
 @given(texts("abcdefgé".encode()), st.sampled_from([b'"', b"\\", b"\n", b"\x1f"]))
-def test_ends_of_strings(text: bytes, end: bytes) -> None:
+def test_ends_of_strings_match_the_bytewise_scan(text: bytes, end: bytes) -> None:
     both = [
         find(padded(text + end), PADDING_BYTES) for find in (strings._find_string_end, strings._plain_find_string_end)
     ]
@@ -121,13 +121,13 @@ def test_ends_of_strings(text: bytes, end: bytes) -> None:
 
 
 @given(st.binary(max_size=70), WORDS)
-def test_hashes_of_names(name: bytes, seed: int) -> None:
+def test_hashes_of_names_match_the_bytewise_hash(name: bytes, seed: int) -> None:
     found = hashing._hash_bytes(padded(name), PADDING_BYTES, PADDING_BYTES + len(name), np.uint64(seed))
     assert int(found) == hashing._plain_hash_bytes(padded(name), PADDING_BYTES, PADDING_BYTES + len(name), seed)
 
 
 @given(WORDS, WORDS, st.integers(0, 31))
-def test_hashes_as_slots(a: int, b: int, bits: int) -> None:
+def test_slots_of_hashes_match_the_reference(a: int, b: int, bits: int) -> None:
     left, mask = np.uint64(a), (1 << bits) - 1
     assert int(hashing._combine_hashes(left, np.uint64(b))) == hashing._plain_combine_hashes(a, b)
     assert int(hashing._hash_to_slot(left, mask)) == hashing._plain_hash_to_slot(a, mask)
@@ -137,7 +137,7 @@ def test_hashes_as_slots(a: int, b: int, bits: int) -> None:
 
 
 @given(st.binary(max_size=256))
-def test_checksums(content: bytes) -> None:
+def test_checksums_match_the_reference(content: bytes) -> None:
     content += bytes(-len(content) % 64)
     found = [function(np.frombuffer(content, np.uint8)) for function in (cache._checksum, cache._plain_checksum)]
     assert int(found[0]) == int(found[1])

@@ -51,7 +51,7 @@ def same(ours: Any, theirs: Any) -> None:
 @without_numpy
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [0, 1, 7, (3, 2), (0, 4), MMAP_MIN_BYTES, HUGE_PAGE_MIN_BYTES // 8 + 5])
-def test_arrays_are_made_as_numpy_makes_them(name: str, shape: Any) -> None:
+def test_buffers_are_created_like_numpy_arrays(name: str, shape: Any) -> None:
     same(buffers.zeros(shape, name), np.zeros(shape, name))
     same(buffers.full(shape, 1, getattr(np, name)), np.full(shape, 1, name))
     same(buffers.full(shape, 0.0, np.dtype(name)), np.full(shape, 0.0, name))
@@ -60,7 +60,7 @@ def test_arrays_are_made_as_numpy_makes_them(name: str, shape: Any) -> None:
 
 
 @without_numpy
-def test_numbers_of_lists_and_bytes() -> None:
+def test_buffers_are_created_from_lists_and_bytes() -> None:
     same(buffers.array([1, 2, -3], "int8"), np.array([1, 2, -3], np.int8))
     same(buffers.array([1, 2.5], "float32"), np.array([1, 2.5], np.float32))
     same(buffers.array([1.0, 0.5]), np.array([1.0, 0.5]))
@@ -74,7 +74,7 @@ def test_numbers_of_lists_and_bytes() -> None:
 
 @without_numpy
 @pytest.mark.parametrize("name", NAMES)
-def test_parts_share_memory(name: str) -> None:
+def test_slices_share_memory(name: str) -> None:
     ours, theirs = buffers.zeros(10, name), np.zeros(10, name)
     for array in (ours, theirs):
         part = array[2:8]
@@ -92,7 +92,7 @@ def test_parts_share_memory(name: str) -> None:
 
 
 @without_numpy
-def test_tables() -> None:
+def test_two_dimensional_buffers_work() -> None:
     ours, theirs = buffers.zeros((4, 3), "int64"), np.zeros((4, 3), np.int64)
     for array in (ours, theirs):
         array[2, 1] = 5
@@ -104,7 +104,7 @@ def test_tables() -> None:
 
 
 @without_numpy
-def test_views_and_single_numbers() -> None:
+def test_views_and_single_numbers_work() -> None:
     ours, theirs = buffers.array([1.5, -0.0, 2.0]), np.array([1.5, -0.0, 2.0])
     same(ours.view("uint64"), theirs.view(np.uint64))
     same(ours.view(np.uint64), theirs.view(np.uint64))
@@ -115,7 +115,7 @@ def test_views_and_single_numbers() -> None:
 
 
 @without_numpy
-def test_parts_are_put_together() -> None:
+def test_buffers_are_concatenated() -> None:
     parts = [np.arange(3, dtype=np.uint8), np.zeros(0, np.uint8), np.arange(5, dtype=np.uint8)]
     same(buffers.concatenate([buffers.frombuffer(p.tobytes(), np.uint8) for p in parts]), np.concatenate(parts))
     mixed = buffers.concatenate([buffers.zeros(2, np.int8), np.ones(2)])
@@ -124,7 +124,7 @@ def test_parts_are_put_together() -> None:
 
 
 @without_numpy
-def test_numpy_does_the_rest_on_the_same_memory() -> None:
+def test_numpy_operations_use_the_same_memory() -> None:
     array = buffers.array([3.0, 1.0, 2.0])
     assert buffers.is_array(array)
     assert not isinstance(array, np.ndarray)
@@ -154,7 +154,7 @@ def test_numpy_does_the_rest_on_the_same_memory() -> None:
 
 
 @without_numpy
-def test_buffers_in_tuples_become_arrays_of_numpy() -> None:
+def test_buffers_in_tuples_become_numpy_arrays() -> None:
     flags = buffers.Flags(buffers.zeros(2))
     converted = buffers.as_numpy((1, flags, (buffers.zeros(1), "x"), UInt64(3)))
     assert type(converted[1]) is buffers.Flags
@@ -163,7 +163,7 @@ def test_buffers_in_tuples_become_arrays_of_numpy() -> None:
     assert converted[0] == 1
 
 
-def test_model_files_are_as_safetensors_writes_them() -> None:
+def test_model_files_equal_those_of_safetensors() -> None:
     rng = np.random.default_rng(0)
     kinds = ("f4", "f8", "i8", "u8", "i4", "u4", "i1", "u1", "b1", "i2", "u2", "f2")
     tensors = {f"{k}.{kind}": rng.integers(0, 2, (k % 4, 3)).astype(kind) for k, kind in enumerate(2 * kinds)}
@@ -305,7 +305,7 @@ def test_learning_without_numpy_gives_the_same_bytes(
 
 @pytest.mark.skipif(not library.IS_SUPPORTED_PLATFORM, reason="the compiled library is for CPython on Linux on x86-64")
 @pytest.mark.parametrize("command", OTHERS)
-def test_what_needs_numpy_gives_the_same_bytes(
+def test_paths_that_need_numpy_give_the_same_bytes(
     texts: Path, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = tmp_path / "m.model"
@@ -314,20 +314,20 @@ def test_what_needs_numpy_gives_the_same_bytes(
     assert learned(texts, command, model)[:4] == here
 
 
-def test_without_compiled_code_there_is_numpy(texts: Path) -> None:
+def test_numpy_is_used_without_compiled_code(texts: Path) -> None:
     code = "import sys; from novikoff.cli.main import main; main(['learn', 'two.svm']); print('numpy' in sys.modules)"
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run([sys.executable, "-c", code], cwd=texts, env=env, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("True\n")
 
 
-def test_arrays_are_numpys_where_nobody_asked_for_buffers() -> None:
+def test_arrays_are_numpy_arrays_by_default() -> None:
     code = "import sys; from novikoff._compiled import buffers; print(type(buffers.zeros(3)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "numpy.ndarray" in done.stdout
 
 
 @without_numpy
-def test_too_large_a_buffer_is_a_memory_error() -> None:
+def test_a_buffer_that_is_too_large_raises_memory_error() -> None:
     with pytest.raises(MemoryError, match="There is no room for"):
         buffers.uninitialised(1 << 60, "uint8")

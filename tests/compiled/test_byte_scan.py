@@ -72,7 +72,7 @@ def padded(text: str) -> Any:
 @example([("1234567", ":", "-0.123456789012", " ")] * 8, True, -1)  # as long as plain terms are
 @example([("1", ":", "1" + "0" * 300, " ")] + [("2", ":", "1", " ")] * 7, True, -1)  # lengths that don't fit a byte
 @example([("1", ":", "1", " ")] * 4 + [("2", ":", "1" + "0" * 255, " ")] + [("3", ":", "1", " ")] * 3, True, -1)
-def test_eight_terms(parts: list[tuple[str, str, str, str]], growing: bool, before: int) -> None:
+def test_eight_terms_match_the_scalar_code(parts: list[tuple[str, str, str, str]], growing: bool, before: int) -> None:
     if growing:
         parts = [(str(int(n) % 10 + 10 * k) if n.isdigit() else n, c, v, b) for k, (n, c, v, b) in enumerate(parts, 1)]
     text, places = "+1 ", [PADDING_BYTES + 2]
@@ -107,7 +107,7 @@ def test_eight_terms(parts: list[tuple[str, str, str, str]], growing: bool, befo
 @given(st.lists(numbers, min_size=LANES, max_size=LANES))
 @example(["1" + "0" * 300] + ["1"] * 7)
 @example(["-12345678901.25"] * 8)
-def test_eight_cells(parts: list[str]) -> None:
+def test_eight_cells_match_the_scalar_code(parts: list[str]) -> None:
     text, places = "", [PADDING_BYTES - 1]
     for part in parts:
         text += part + ","
@@ -125,7 +125,7 @@ def test_eight_cells(parts: list[str]) -> None:
 
 
 @given(masks, st.integers(0, 9))
-def test_spread(mask: int, at: int) -> None:
+def test_spread_writes_the_positions_of_set_bits(mask: int, at: int) -> None:
     found, meant = (np.full(at + 64 + SPARE_MARKS, 7, np.uint32) for _ in range(2))
     after = int(written(found, at, 1000, np.uint64(mask)))
     assert after == byte_scan._spread(meant, at, 1000, mask) == at + mask.bit_count()
@@ -134,9 +134,9 @@ def test_spread(mask: int, at: int) -> None:
 
 
 @pytest.mark.skipif(JIT_DISABLED or "NUMBA_CPU_NAME" in os.environ, reason="this is the run as if on another machine")
-def test_the_same_on_a_machine_without_vectors_of_its_own() -> None:
+def test_a_machine_without_simd_gives_the_same_results() -> None:
     environment = {**os.environ, "NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": ""}
-    columns = f"{Path(__file__).parent / 'test_column_sums.py'}::test_sums_of_all_columns_are_those_of_each_alone"
+    columns = f"{Path(__file__).parent / 'test_column_sums.py'}::test_sums_of_all_columns_equal_those_of_single_columns"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", __file__, columns]
     done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

@@ -57,7 +57,7 @@ def table(rng: Any, kind: Any, slots: int, width: int, pairs: bool) -> Any:
 
 @KINDS
 @pytest.mark.parametrize("pairs", [False, True])
-def test_sums_of_a_block_are_those_of_each_column_alone(value_kind: Any, slot_kind: Any, pairs: bool) -> None:
+def test_sums_of_a_block_equal_those_of_single_columns(value_kind: Any, slot_kind: Any, pairs: bool) -> None:
     rng = np.random.default_rng(0)
     for count in LENGTHS:
         width = BLOCK_COLUMNS * int(rng.integers(1, 4))
@@ -79,7 +79,7 @@ def test_sums_of_a_block_are_those_of_each_column_alone(value_kind: Any, slot_ki
 
 
 @KINDS
-def test_compiled_sums_are_what_their_python_means(value_kind: Any, slot_kind: Any) -> None:
+def test_compiled_sums_equal_their_python_definition(value_kind: Any, slot_kind: Any) -> None:
     rng = np.random.default_rng(1)
     for count in LENGTHS:
         slots = table(rng, slot_kind, 51, 8, pairs=True)
@@ -94,7 +94,7 @@ def test_compiled_sums_are_what_their_python_means(value_kind: Any, slot_kind: A
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_sums_of_all_columns_are_those_of_each_alone(kind: Any) -> None:
+def test_sums_of_all_columns_equal_those_of_single_columns(kind: Any) -> None:
     """Whatever blocks they are done in."""
     rng = np.random.default_rng(3)
     for columns in range(1, 31):
@@ -110,7 +110,7 @@ def test_sums_of_all_columns_are_those_of_each_alone(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_squares(kind: Any) -> None:
+def test_sums_of_squares_equal_their_definition(kind: Any) -> None:
     rng = np.random.default_rng(2)
     tiny = np.nextafter(kind(0), kind(1))
     for count in LENGTHS:
@@ -128,5 +128,5 @@ def test_squares(kind: Any) -> None:
                 np.testing.assert_equal(got, dot_columns._sum_of_squares(changed, 2, count))
 
 
-def test_tables_are_whole_blocks_wide() -> None:
+def test_weight_matrices_are_padded_to_whole_blocks() -> None:
     assert [padded_columns(columns) for columns in (0, 1, 4, 5, 8, 300)] == [4, 4, 4, 8, 8, 300]

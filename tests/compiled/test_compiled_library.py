@@ -58,7 +58,7 @@ def test_learning_needs_no_compiler() -> None:
     assert done.stderr == ""
 
 
-def test_without_numba_a_kernel_of_ones_own_names_the_extra() -> None:
+def test_without_numba_a_user_kernel_names_the_missing_extra() -> None:
     code = (
         "import sys; sys.modules['numba'] = None\n"
         "from novikoff._compiled.jit import compiled\n"
@@ -75,7 +75,7 @@ def test_without_numba_a_kernel_of_ones_own_names_the_extra() -> None:
     assert done.stdout.startswith("NotInLibrary")
 
 
-def test_a_kernel_of_ones_own_is_compiled_with_a_message() -> None:
+def test_a_user_kernel_is_compiled_with_a_message() -> None:
     code = (
         "from novikoff._compiled.jit import compiled\n"
         "@compiled\n"
@@ -122,7 +122,7 @@ def test_a_damaged_list_is_refused(copy: Path) -> None:
             KernelLibrary(str(copy), None)
 
 
-def test_the_command_line_says_so(tmp_path: Path) -> None:
+def test_the_command_line_reports_a_damaged_library(tmp_path: Path) -> None:
     shutil.copytree(PACKAGE, tmp_path / "novikoff", ignore=shutil.ignore_patterns("__pycache__"))
     path = next((tmp_path / "novikoff" / "_compiled" / "lib").glob("kernels-*.so"))
     path.write_bytes(path.read_bytes()[:-1])
@@ -134,7 +134,7 @@ def test_the_command_line_says_so(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1].startswith(f"novikoff: {path} is damaged")
 
 
-def test_without_a_library_nothing_is_found(tmp_path: Path) -> None:
+def test_without_a_library_no_kernel_is_found(tmp_path: Path) -> None:
     empty = KernelLibrary(str(tmp_path), None)
     assert (empty.level, empty.find("novikoff.core.loop.learn", "q")) == (None, None)
 
@@ -157,7 +157,7 @@ def test_a_kernel_whose_source_was_edited_is_not_run(tmp_path: Path) -> None:
     assert "NotInLibrary: novikoff.core.loop.learn is not in the compiled library" in done.stderr
 
 
-def test_every_kernel_is_made_of_the_file_that_it_is_in() -> None:
+def test_every_kernel_is_checked_against_its_source_file() -> None:
     listed = library.ChecksumList(library.LIBRARY_FOLDER).sources
     names = [path for path, *_ in listed.files]
     for kernel in manifest.read_manifest():
@@ -166,7 +166,7 @@ def test_every_kernel_is_made_of_the_file_that_it_is_in() -> None:
         assert {"_compiled/jit.py", "_compiled/compiler.py"} <= files
 
 
-def test_only_what_changes_is_compiled_again() -> None:
+def test_only_changed_kernels_are_rebuilt() -> None:
     """A file that nothing but the readers needs is in no kernel of a learner."""
     listed = library.ChecksumList(library.LIBRARY_FOLDER).sources
     names = [path for path, *_ in listed.files]
@@ -188,7 +188,7 @@ def processor(features: set[str], state: int) -> Any:
     return cpu.highest_level(lambda leaf: tuple(registers[leaf]), lambda: state)  # type: ignore[arg-type, return-value]
 
 
-def test_the_level_is_the_highest_that_has_all() -> None:
+def test_the_highest_complete_cpu_level_is_used() -> None:
     for name, level in LEVELS.items():
         features = {*level.features, "osxsave"}
         assert processor(features, cpu.AVX512_STATE) == name
@@ -201,7 +201,7 @@ def test_the_level_is_the_highest_that_has_all() -> None:
     assert processor(every - {"osxsave"}, cpu.AVX512_STATE) == "v2"
 
 
-def test_a_level_can_be_forced(copy: Path) -> None:
+def test_a_cpu_level_can_be_forced(copy: Path) -> None:
     built = KernelLibrary(str(copy), None).level
     assert built is not None
     assert KernelLibrary(str(copy), built).level == built
@@ -222,7 +222,7 @@ class Pair(NamedTuple):
     scale: float
 
 
-def test_types_are_spelled() -> None:
+def test_types_are_spelled_as_documented() -> None:
     table = np.arange(12.0).reshape(3, 4)
     table.flags.writeable = False
     sample = signature.TypeSample(Pair(np.zeros(2, np.float32), 1.0))
@@ -257,7 +257,7 @@ def test_types_with_different_spellings_have_different_keys() -> None:
     assert len(set(by_key.values())) >= len(arrays) + 5
 
 
-def test_a_library_function_checks_how_many_arguments_come() -> None:
+def test_a_library_function_checks_the_number_of_arguments() -> None:
     found = library.load_library()
     assert found is not None
     kernel = next(k for k in manifest.read_manifest() if k.name == "novikoff.data.shuffle.permutation._sort_by_buckets")
@@ -267,7 +267,7 @@ def test_a_library_function_checks_how_many_arguments_come() -> None:
         function(1)
 
 
-def test_threads_may_run_beside_a_kernel() -> None:
+def test_threads_that_learn_concurrently_get_the_same_result() -> None:
     """Learning lets other threads work meanwhile: ten of them give what one gives."""
     from concurrent.futures import ThreadPoolExecutor
 
@@ -372,7 +372,7 @@ def test_all_levels_give_the_same_bytes_for_every_learner(same_on_all_levels: An
     same_on_all_levels(manifest.read_manifest(), [])
 
 
-def test_the_kernels_of_the_demo_are_those_that_it_calls(tmp_path: Path) -> None:
+def test_the_first_kernels_are_those_that_the_demo_calls(tmp_path: Path) -> None:
     """`make demo` builds a list of kernels and calls no others: so nothing is compiled while it learns."""
     called, model = tmp_path / "called.txt", str(tmp_path / "demo.model")
     for command in (["learn", "breast-cancer", "--save", model], ["inspect", model, "--top", "8"]):

@@ -43,7 +43,7 @@ def terms(room: int, kind: Any) -> dict_reader.DictTerms:
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_read(kind: Any) -> None:
+def test_dicts_are_read_as_in_python(kind: Any) -> None:
     got, meant = terms(3, kind), terms(3, kind)
     block = pack_block(got)
     read = dict_reader.read_dict.bound(block, Like(got), 0, 0)
@@ -65,7 +65,7 @@ def test_read(kind: Any) -> None:
             assert np.array_equal(got.values[:found], meant.values[:found], equal_nan=True)
 
 
-def test_nothing_is_lost_or_kept() -> None:
+def test_reading_leaks_no_references() -> None:
     """The interpreter's counts of references are as they were."""
     import sys
 
@@ -81,7 +81,7 @@ def test_nothing_is_lost_or_kept() -> None:
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_the_same_bytes_without_it(named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_are_the_same_without_the_dict_reader(named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(4)
 
     def example() -> dict[Any, Any]:

@@ -93,7 +93,7 @@ def test_the_next_sampled_example_depends_on_the_number_of_examples_alone() -> N
             assert next_sampled.function(t) == after
 
 
-def test_no_part_of_a_long_run_is_forgotten() -> None:
+def test_every_part_of_a_long_run_is_sampled() -> None:
     for rows in (1_000, 20_000, 500_000):
         times = sampled_up_to(rows)
         weights = np.array([sampled_weight.function(t) for t in times], float)
@@ -120,7 +120,7 @@ def test_long_runs_give_about_the_deviation_of_the_data() -> None:
     assert model.feature_std_ == pytest.approx(X.std(axis=0), rel=0.2)
 
 
-def test_features_that_come_late_count_with_what_they_have_now() -> None:
+def test_late_features_have_the_deviation_over_all_examples() -> None:
     X = np.random.default_rng(3).standard_normal((20_000, 2))
     X[:10_000, 1] = 0.0
     y = np.where(X[:, 0] > 0, "yes", "no")
@@ -197,7 +197,7 @@ def test_every_way_to_learn_gives_the_same_sample(name: str, kind: Any) -> None:
 
 
 @EACH
-def test_features_that_come_twice_or_in_any_order_are_recorded_as_they_are_learned(name: str) -> None:
+def test_duplicate_and_unsorted_features_are_recorded_as_learned(name: str) -> None:
     X, y = stream(11, ROWS)
     plain = sp.csr_matrix(X)
     halves = np.repeat(plain.data / 2.0, 2), np.repeat(plain.indices, 2), 2 * plain.indptr
@@ -212,7 +212,7 @@ def wide(rows: int, columns: int) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("name", ["perceptron", pytest.param("kesler", marks=slow_unless(False))])
-def test_more_features_than_have_a_row_of_their_own(name: str) -> None:
+def test_with_more_features_than_table_rows_batches_do_not_matter(name: str) -> None:
     rows, columns = (150, MAX_DIRECT_SLOTS + 500) if JIT_DISABLED else (900, 2 * MAX_DIRECT_SLOTS)
     X, y = wide(rows, columns)
     batch = learned(name, X, y)
@@ -233,7 +233,7 @@ def test_more_features_than_have_a_row_of_their_own(name: str) -> None:
         assert batch.feature_std_ == pytest.approx(dense)
 
 
-def test_a_table_that_outgrows_its_rows_keeps_what_it_knows() -> None:
+def test_a_growing_table_keeps_its_rows() -> None:
     narrow, late = Dense(np.arange(1.0, 7.0), 2), Sparse(np.array([0, 2]), np.array([0, 10**6], np.uint32), np.ones(2))
     sample = FeatureSample()
     sample.record(narrow, NO_WEIGHTS, 0, 3, 2)
@@ -285,7 +285,7 @@ def test_batches_and_single_examples_may_alternate() -> None:
 # --- Learners of other kinds ---
 
 
-def test_of_many_columns_the_largest_weight_counts() -> None:
+def test_the_largest_weight_over_all_classes_counts() -> None:
     X, y = stream(20, FULLY_SAMPLED_EXAMPLES)
     y = np.where(X[:, 0] > 0.2, "many", y)
     model = Kesler(Perceptron()).fit(X, y)
@@ -301,11 +301,11 @@ def test_learners_without_weights_keep_no_sample(model: Any) -> None:
     assert b"sample.columns" not in to_bytes(model)
 
 
-def test_nothing_is_known_before_learning() -> None:
+def test_an_unfitted_model_has_no_importances() -> None:
     assert not hasattr(Perceptron(), "feature_importances_")
 
 
-def test_the_chosen_hypothesis_goes_on_without_the_run_that_it_is_from() -> None:
+def test_the_chosen_hypothesis_continues_without_its_run() -> None:
     X, y = stream(22, 300)
     run = OnlineToBatch(Perceptron()).fit(X, y)
     before = to_bytes(run)
@@ -315,7 +315,7 @@ def test_the_chosen_hypothesis_goes_on_without_the_run_that_it_is_from() -> None
     assert to_bytes(run) == before
 
 
-def test_rankings_sample_documents() -> None:
+def test_ranking_samples_documents() -> None:
     rng = np.random.default_rng(23)
     X, grades, qid = rng.standard_normal((400, 3)) * [1, 10, 100], rng.integers(0, 3, 400), np.arange(400) // 8
     model = QueryRanking(Perceptron(shuffle=False)).fit(X, grades, qid)
@@ -324,7 +324,7 @@ def test_rankings_sample_documents() -> None:
     assert to_bytes(from_bytes(to_bytes(half), "").partial_fit(X[200:], grades[200:], qid[200:])) == to_bytes(model)
 
 
-def test_shards_are_put_together() -> None:
+def test_samples_of_shards_are_merged() -> None:
     X, y = stream(24, 180)
     shards = [(X[k : k + 60], y[k : k + 60]) for k in (0, 60, 120)]
     model = DistributedLearner(Perceptron(), rounds=1).fit(shards).model_
@@ -334,7 +334,7 @@ def test_shards_are_put_together() -> None:
     assert more.feature_std_ == pytest.approx(X.std(axis=0), rel=0.2)
 
 
-def test_merging_is_the_same_as_recording_all() -> None:
+def test_merging_equals_recording_everything() -> None:
     X = np.random.default_rng(25).standard_normal((60, 5)) + np.array([0, 0, 1e6, 0, 0])
     X[:30, 1], X[30:, 3] = 0.0, 0.0
     both, parts = FeatureSample(), [FeatureSample(), FeatureSample()]
@@ -359,7 +359,7 @@ def test_merging_is_the_same_as_recording_all() -> None:
         {"sample.counts": np.zeros(2, np.int32)},
     ],
 )
-def test_a_sample_that_makes_no_sense_is_refused(damage: dict[str, Any]) -> None:
+def test_an_invalid_sample_is_refused(damage: dict[str, Any]) -> None:
     X, y = stream(30, 50)
     tensors = Perceptron().fit(X, y)._state.feature_sample.tensors()
     assert FeatureSample.from_tensors(tensors, "float64", 50, 6).sampled == 50
@@ -418,7 +418,7 @@ def test_inspect_ranks_by_weight_times_deviation(cancer: str, capsys: pytest.Cap
     assert found["sampled_examples"] == model._state.feature_sample.sampled > 150
 
 
-def test_inspect_says_what_importance_is(cancer: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_explains_importance(cancer: str, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert main(["inspect", cancer, "--top", "3"]) == 0
     text = capsys.readouterr().out
@@ -439,7 +439,7 @@ def test_the_units_of_a_column_do_not_change_the_ranks_of_auto(factor: float) ->
     assert one == two
 
 
-def test_features_without_a_known_deviation_come_last() -> None:
+def test_features_without_a_deviation_are_listed_last() -> None:
     X = sp.lil_matrix((2000, 4))
     X[:, 0] = np.random.default_rng(1).standard_normal((2000, 1))
     late = next(t for t in range(1500, 2000) if next_sampled.function(t) != t + 1)
@@ -457,7 +457,7 @@ def test_features_without_a_known_deviation_come_last() -> None:
     assert model.feature_std_[3] == model.feature_importances_[3] == 0.0
 
 
-def test_inspect_of_many_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_shows_many_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = str(tmp_path / "m.model")
     assert main(["learn", "iris", "--learner", "perceptron", "--scheme", "kesler", "--save", model, "--quiet"]) == 0
     found = inspected(capsys, model, "--top", "50")

@@ -50,7 +50,7 @@ def no_text(monkeypatch: pytest.MonkeyPatch) -> Any:
     return forbid
 
 
-def test_the_cache_gives_what_the_text_gives(data: Path, no_text: Any) -> None:
+def test_the_cache_gives_the_rows_of_the_text(data: Path, no_text: Any) -> None:
     plain = collected(data, block=1000)
     assert collected(data, block=1000, cache=True) == plain
     no_text()
@@ -58,7 +58,7 @@ def test_the_cache_gives_what_the_text_gives(data: Path, no_text: Any) -> None:
         assert collected(data, cache=True, threads=threads) == plain
 
 
-def test_all_that_a_row_can_have_is_kept(tmp_path: Path, no_text: Any) -> None:
+def test_the_cache_stores_every_part_of_a_row(tmp_path: Path, no_text: Any) -> None:
     path = tmp_path / "data.vw"
     path.write_text("1 2 |a x y:0.5\n-1 |a x\n\n3 0.5 'tag |b z |a y\n" * 50)
     plain = collected(path, block=300)
@@ -67,7 +67,7 @@ def test_all_that_a_row_can_have_is_kept(tmp_path: Path, no_text: Any) -> None:
     assert collected(path, cache=True) == plain
 
 
-def test_models_are_the_same(data: Path, tmp_path: Path) -> None:
+def test_models_are_the_same_with_and_without_a_cache(data: Path, tmp_path: Path) -> None:
     plain, first, later = (tmp_path / name for name in ("plain.model", "first.model", "later.model"))
     options = ["learn", str(data), "--quiet", "--passes", "3", "--save"]
     assert main([*options, str(plain)]) == 0
@@ -77,7 +77,7 @@ def test_models_are_the_same(data: Path, tmp_path: Path) -> None:
     assert plain.read_bytes() == first.read_bytes() == later.read_bytes()
 
 
-def test_a_cache_of_another_state_of_the_file_is_not_used(data: Path) -> None:
+def test_a_stale_cache_is_not_used(data: Path) -> None:
     collected(data, cache=True)
     data.write_text(lines(400, seed=1))
     assert collected(data, cache=True) == collected(data)
@@ -87,7 +87,7 @@ def test_a_cache_of_another_state_of_the_file_is_not_used(data: Path) -> None:
     assert collected(data, cache=True) == collected(data)
 
 
-def test_a_cache_of_another_reading_is_not_used(tmp_path: Path) -> None:
+def test_a_cache_of_other_reading_options_is_not_used(tmp_path: Path) -> None:
     path = tmp_path / "data.vw"
     path.write_text("1 |a x y\n-1 |b x z\n")
     for options in ({"bits": 18}, {"bits": 10}, {"bits": 10, "signed": True}, {"interactions": ("ab",)}):
@@ -95,7 +95,7 @@ def test_a_cache_of_another_reading_is_not_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_damaged_cache_is_made_anew(data: Path, threads: int) -> None:
+def test_a_damaged_cache_is_rebuilt(data: Path, threads: int) -> None:
     plain = collected(data, block=2000)
     collected(data, block=2000, cache=True)
     path = cache.cache_path(str(data))
@@ -113,7 +113,7 @@ def test_a_damaged_cache_is_made_anew(data: Path, threads: int) -> None:
         assert collected(data, cache=True, threads=threads)["rows"] == plain["rows"], size
 
 
-def test_nothing_is_left_behind_when_a_line_is_bad(data: Path) -> None:
+def test_a_bad_line_leaves_no_temporary_file(data: Path) -> None:
     with open(data, "a") as file:
         file.write("1 x:1\n")
     with pytest.raises(InputError, match=r"data\.svm:501: "):
@@ -126,7 +126,7 @@ def test_nothing_is_left_behind_when_a_line_is_bad(data: Path) -> None:
         collected(data, cache=True)
 
 
-def test_what_can_have_no_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cache_needs_hashed_features(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "data.vw"
     path.write_text("1 |a x\n-1 |a y\n")
     assert main(["learn", str(path), "--bits", "0", "--cache", "--quiet"]) == 2

@@ -130,7 +130,7 @@ def permuted(seen: dict[str, Any], order: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("sizes", [Sizes(), TINY], ids=["in memory", "tiny buckets"])
-def test_rows_of_every_format_come_in_the_order_of_the_permutation(name: str, sizes: Sizes, tmp_path: Path) -> None:
+def test_rows_of_every_format_follow_the_permutation(name: str, sizes: Sizes, tmp_path: Path) -> None:
     kind = KINDS[name]
     path = write(tmp_path / kind.name, kind, lines_of(kind))
     expected = collected(path, **kind.options)
@@ -143,21 +143,21 @@ def test_rows_of_every_format_come_in_the_order_of_the_permutation(name: str, si
 
 
 @pytest.mark.parametrize("sizes", ALL_SIZES, ids=str)
-def test_the_sizes_of_buffers_and_buckets_change_nothing(sizes: Sizes, tmp_path: Path) -> None:
+def test_buffer_and_bucket_sizes_do_not_change_the_order(sizes: Sizes, tmp_path: Path) -> None:
     kind = KINDS["svmlight"]
     path = write(tmp_path / kind.name, kind, lines_of(kind)[:500])
     expected = permuted(collected(path), permutation(2, 0, min(ROWS, 500)))
     assert collect(shuffled(path, seed=2, sizes=sizes)) == expected
 
 
-def test_one_row_that_is_longer_than_all_buffers(tmp_path: Path) -> None:
+def test_a_row_longer_than_all_buffers_is_shuffled(tmp_path: Path) -> None:
     path = tmp_path / "d.svm"
     long = "1 " + " ".join(f"{j}:1" for j in range(1, 3000))
     path.write_text("".join(f"{line}\n" for line in ["-1 1:1", long, "-1 2:1", "1 3:1", long]))
     assert collect(shuffled(path, sizes=TINY)) == permuted(collected(path), permutation(0, 0, 5))
 
 
-def test_parquet_and_packed_files(tmp_path: Path) -> None:
+def test_parquet_and_compressed_files_are_shuffled(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is in the parquet extra")
     parquet = pytest.importorskip("pyarrow.parquet")
     rng = random.Random(1)
@@ -171,7 +171,7 @@ def test_parquet_and_packed_files(tmp_path: Path) -> None:
             assert collect(shuffled(path, seed=1, sizes=sizes)) == permuted(collected(path), permutation(1, 0, 100))
 
 
-def test_files_are_shuffled_together_and_every_row_knows_its_place(tmp_path: Path) -> None:
+def test_files_are_shuffled_together_and_rows_keep_their_location(tmp_path: Path) -> None:
     kind = KINDS["csv of numbers"]
     lines = lines_of(kind)
     paths = [write(tmp_path / f"{k}.csv", kind, lines[k::3][:40]) for k in range(3)]
@@ -180,7 +180,7 @@ def test_files_are_shuffled_together_and_every_row_knows_its_place(tmp_path: Pat
     assert {where.rsplit(":", 1)[0] for where in seen["where"][:30]} == {str(path) for path in paths}
 
 
-def test_lines_that_are_left_out_have_no_number(tmp_path: Path) -> None:
+def test_skipped_lines_are_not_numbered(tmp_path: Path) -> None:
     path = tmp_path / "d.svm"
     path.write_text("".join(f"{'nonsense' if i % 5 == 2 else 1 - i % 2 * 2} {i + 1}:1\n" for i in range(100)))
     expected = collected(path, bad_lines="skip")
@@ -198,7 +198,7 @@ def test_a_cache_gives_the_same_rows(tmp_path: Path) -> None:
     assert collect(shuffled(path, cache=True, sizes=TINY)) == expected  # reads it
 
 
-def test_long_data_comes_in_several_batches(tmp_path: Path) -> None:
+def test_long_data_is_split_into_batches(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     wide = ",".join(["0.5"] * 400)
     path.write_text("".join(f"{i % 2},{i},{wide}\n" for i in range(BATCH_WORDS // 100)))
@@ -219,13 +219,13 @@ def test_files_with_other_columns_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("record", [None, {}, [], {"algorithm": "other", "seed": 0}, {"algorithm": "splitmix64-keys"}])
-def test_records_of_other_orders_are_refused(record: Any) -> None:
+def test_records_of_another_permutation_are_refused(record: Any) -> None:
     with pytest.raises(InputError, match=r"order|random state"):
         get_recorded_seed(record)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.0, True, "0", None])
-def test_seeds_are_whole_numbers_of_64_bits(seed: Any) -> None:
+def test_seeds_are_64_bit_integers(seed: Any) -> None:
     with pytest.raises(InputError, match="whole number from 0"):
         get_recorded_seed(describe_shuffle(0, 5) | {"seed": seed})
 
@@ -271,7 +271,7 @@ def contents(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     [*((kind, "perceptron") for kind in ("svmlight", "vw with some weights", "csv with texts", "jsonl", "text")),
      ("csv of numbers", "auto"), ("csv of numbers", "sgd"), ("sets of labels", "perceptron"), ("mapped", "arow")],
 )  # fmt: skip
-def test_learn_gives_the_bytes_of_a_file_in_that_order(kind: str, learner: str, folder: Path, tmp_path: Path) -> None:
+def test_learn_equals_learning_a_file_in_that_order(kind: str, learner: str, folder: Path, tmp_path: Path) -> None:
     # Names in a dictionary are numbered in the order of the file.
     options = {"text": ["--format", "text"], "mapped": ["--map", "poly:2"], "jsonl": ["--bits", "18"]}
     how = [*options.get(kind, []), "--learner", learner, "--quiet"]
@@ -327,7 +327,7 @@ def test_learn_states_the_temporary_space(folder: Path, tmp_path: Path, capsys: 
 
 
 @pytest.mark.parametrize("copies", [1, 3])
-def test_the_stated_space_is_what_is_used(
+def test_the_stated_temporary_space_is_used(
     copies: int, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Within a tenth, for a file whose lines are alike; the first batch alone is larger than the buffer."""
@@ -392,7 +392,7 @@ def test_learn_refuses_to_shuffle_rankings(tmp_path: Path, capsys: pytest.Captur
     assert main(["learn", str(path), "--quiet", "--shuffle", "--scheme", "binary"]) == 0
 
 
-def test_learn_finds_the_scheme_from_all_labels(
+def test_learn_selects_the_scheme_from_all_labels(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One row of a third class at the end: the run does not start with two classes and begin again."""
@@ -421,7 +421,7 @@ def test_learn_names_the_line_of_a_value_out_of_range(
     assert novikoff.load(model).ledger_.examples == 99
 
 
-def test_learn_names_the_line_of_a_label_that_is_no_class(
+def test_learn_names_the_line_of_an_invalid_label(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "d.jsonl"
@@ -515,7 +515,7 @@ def test_learn_certifies_a_shuffled_run(
     assert "verified\n" not in capsys.readouterr().out
 
 
-def test_certificates_of_files_in_their_order_say_nothing_of_it(tmp_path: Path) -> None:
+def test_certificates_of_unshuffled_files_do_not_mention_the_order(tmp_path: Path) -> None:
     path, certificate = sorted_file(tmp_path / "d.csv"), tmp_path / "c.json"
     assert main(["learn", str(path), "--certificate", str(certificate), "--quiet"]) == 0
     document = json.loads(certificate.read_text())
@@ -541,7 +541,7 @@ def test_built_in_data_sets_are_shuffled(name: str, least: float, tmp_path: Path
     assert accuracy[""] == accuracy["--shuffle"] >= least
 
 
-def test_built_in_data_sets_come_in_the_order_of_the_permutation(tmp_path: Path) -> None:
+def test_built_in_data_sets_follow_the_permutation(tmp_path: Path) -> None:
     from sklearn.datasets import load_breast_cancer
 
     X, y = load_breast_cancer(return_X_y=True)
@@ -578,7 +578,7 @@ def test_learn_stops_where_the_disk_is_full(
     assert not model.exists()
 
 
-def test_learn_sees_beforehand_that_there_is_too_little_space(
+def test_learn_checks_the_free_space_in_advance(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(folder)._replace(free=20_000)
@@ -592,7 +592,7 @@ def test_learn_sees_beforehand_that_there_is_too_little_space(
     assert written == []
 
 
-def test_a_file_that_may_not_grow_is_a_full_disk(tmp_path: Path) -> None:
+def test_a_file_size_limit_is_reported_as_a_full_disk(tmp_path: Path) -> None:
     """The system's own limit for the size of a file, in a process of its own."""
     path, model = sorted_file(tmp_path / "d.csv"), tmp_path / "m.model"
     code = f"{SMALL}import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n{LEARN}"

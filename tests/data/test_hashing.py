@@ -33,21 +33,21 @@ VECTORS = {
 
 
 @pytest.mark.parametrize("name", VECTORS)
-def test_vectors(name: bytes) -> None:
+def test_hashes_equal_the_test_vectors(name: bytes) -> None:
     """These never change: models that were hashed once must be read for ever."""
     assert hash_name(name) == VECTORS[name][0]
     assert hash_name(name, hash_name(b"ns")) == VECTORS[name][1]
 
 
 @given(st.binary(max_size=70), st.binary(max_size=20), st.integers(0, 2**64 - 1))
-def test_compiled_equals_the_definition(name: bytes, around: bytes, seed: int) -> None:
+def test_the_compiled_hash_equals_the_definition(name: bytes, around: bytes, seed: int) -> None:
     text = np.frombuffer(bytes(PADDING_BYTES) + around + name + around + bytes(PADDING_BYTES), np.uint8).copy()
     start = PADDING_BYTES + len(around)
     assert int(hash_bytes(text, start, start + len(name), np.uint64(seed))) == hash_name(name, seed)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
-def test_pairs(a: int, b: int) -> None:
+def test_hashes_of_pairs_equal_the_definition(a: int, b: int) -> None:
     product = (a ^ 0xA0761D6478BD642F) * (b ^ 0xE7037ED1A0B428DB)
     assert int(combine_hashes(np.uint64(a), np.uint64(b))) == (product ^ product >> 64) % 2**64
 
@@ -65,7 +65,7 @@ def test_slots_are_used_evenly(form: str) -> None:
     assert abs(signs - names / 2) < 6 * math.sqrt(names) / 2
 
 
-def test_a_table_of_names_gives_numbers_in_order() -> None:
+def test_a_string_table_numbers_names_in_order() -> None:
     table, told = NameTable(), []
     hashes = np.array([hash_name(str(k % 3000).encode()) for k in range(10_000)], np.uint64)
 
@@ -97,7 +97,7 @@ def fill(to: HashedTerms, hashes: NDArray[np.uint64], values: NDArray[np.float64
     st.sampled_from([0, 2, 4, 18]),
     st.booleans(),
 )
-def test_what_comes_twice_in_a_row_is_added_up(rows: list[list[tuple[int, float]]], bits: int, signed: bool) -> None:
+def test_duplicate_terms_of_a_row_are_summed(rows: list[list[tuple[int, float]]], bits: int, signed: bool) -> None:
     count = sum(map(len, rows))
     to = allocate_terms(count + 1, bits=bits, signed=signed, named=True)
     hashes = np.array([hash_name(str(j).encode()) for r in rows for j, _ in r], np.uint64)
@@ -122,7 +122,7 @@ def test_what_comes_twice_in_a_row_is_added_up(rows: list[list[tuple[int, float]
 
 
 @pytest.mark.skipif(JIT_DISABLED, reason="too long for plain Python")
-def test_a_very_long_row_takes_no_longer_for_each_term() -> None:
+def test_time_per_term_does_not_grow_with_the_row() -> None:
     count = 300_000
     hashes = np.random.default_rng(0).integers(0, 2**63, count).astype(np.uint64)
     for bits in (0, 20):

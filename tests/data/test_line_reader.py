@@ -70,7 +70,7 @@ def test_tiles_are_whole_lines(content: bytes, size: int, start: int, place: Pat
     assert not text[end : end + PADDING_BYTES].any() or not rest
 
 
-def test_what_is_not_there_gives_no_tile(tmp_path: Path) -> None:
+def test_a_range_that_cannot_be_read_gives_no_lines(tmp_path: Path) -> None:
     path = tmp_path / "short"
     path.write_bytes(b"1 1:1\n" * 10)
     with open(path, "rb") as file:
@@ -82,7 +82,7 @@ def test_what_is_not_there_gives_no_tile(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 30, 64, 1000])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_lines_of_all_lengths_in_tiles_of_all_sizes(
+def test_lines_of_all_lengths_are_read_in_tiles_of_all_sizes(
     size: int, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bad lines are told as they are from a block, with their place and what came."""
@@ -101,7 +101,7 @@ def test_lines_of_all_lengths_in_tiles_of_all_sizes(
         assert str(again.value) == str(told.value)
 
 
-def test_a_line_that_is_too_long_for_tiles_is_read_all_the_same(tmp_path: Path) -> None:
+def test_a_line_longer_than_a_tile_is_read(tmp_path: Path) -> None:
     path, terms = tmp_path / "long.svm", 40_000
     row = b" ".join(b"%d:%d" % (k, k % 9 + 1) for k in range(terms))
     path.write_bytes(LINES + b"1 " + row + b"\n" + LINES)
@@ -139,7 +139,7 @@ def test_the_longest_line_is_the_same_in_spans(longer: int, tmp_path: Path, monk
                 assert sum(map(len, spans_of(path, size))) == path.stat().st_size
 
 
-def test_a_last_line_without_its_end_is_the_last(tmp_path: Path) -> None:
+def test_a_last_line_without_a_newline_is_read(tmp_path: Path) -> None:
     """What is written behind it later is no line of its own; and it may not be longer than others."""
     path = tmp_path / "torn.svm"
     path.write_bytes(b"1 1:1\n-1 2:0.1")
@@ -151,9 +151,7 @@ def test_a_last_line_without_its_end_is_the_last(tmp_path: Path) -> None:
         assert (first, list(spans)) == ([6, 14], [])
 
 
-def test_a_long_last_line_without_its_end_is_refused_as_others_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_last_line_without_a_newline_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_source, "MAX_RECORD_BYTES", 1 << 12)
     path = tmp_path / "long.svm"
     path.write_bytes(b"1 1:1\n1 2:" + b"0" * 5000 + b"1")
@@ -161,7 +159,7 @@ def test_a_long_last_line_without_its_end_is_refused_as_others_are(
         spans_of(path, 50)
 
 
-def test_a_span_tells_what_stands_in_the_file(tmp_path: Path) -> None:
+def test_a_span_decodes_the_bytes_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes("äöü\n".encode())
     with open_source(str(path)) as found:

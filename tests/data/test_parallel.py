@@ -51,7 +51,7 @@ def test_results_come_in_order(count: int, spare: int, patient: bool, pauses: li
 @pytest.mark.parametrize("patient", [True, False])
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 @pytest.mark.parametrize("taking", [True, False])
-def test_what_is_raised_is_raised_in_its_turn(count: int, patient: bool, taking: bool) -> None:
+def test_exceptions_are_raised_in_order(count: int, patient: bool, taking: bool) -> None:
     def do(place: Place) -> int:
         if place.number == 5 and not taking:
             raise ValueError("can't do 5")
@@ -63,14 +63,14 @@ def test_what_is_raised_is_raised_in_its_turn(count: int, patient: bool, taking:
         next(results)
 
 
-def test_a_place_is_not_used_again_while_its_result_is_looked_at() -> None:
+def test_a_workspace_is_not_reused_while_its_result_is_in_use() -> None:
     results: Iterator[Place] = run_in_order(places(3), counting(40), lambda place: place)
     for number, place in enumerate(results):
         time.sleep(0.001)
         assert place.number == number
 
 
-def test_a_consumer_who_need_not_be_patient_does_some_of_the_work() -> None:
+def test_an_impatient_consumer_parses_blocks_itself() -> None:
     here, working = threading.get_ident(), set()
 
     def do(place: Place) -> int:
@@ -83,7 +83,7 @@ def test_a_consumer_who_need_not_be_patient_does_some_of_the_work() -> None:
     assert len(working) == 2  # as many threads as are asked for, one fewer than there are places
 
 
-def test_a_consumer_waits_for_its_turn_to_take_rather_than_for_the_result() -> None:
+def test_a_consumer_waits_for_the_source_lock_rather_than_for_a_result() -> None:
     """Each time it asks for a result, another thread is just taking the next piece."""
     here, mine = threading.get_ident(), []
     count = counting(40)
@@ -105,7 +105,7 @@ def test_a_consumer_waits_for_its_turn_to_take_rather_than_for_the_result() -> N
 
 
 @pytest.mark.parametrize(("count", "spare"), [(3, 1), (4, 2), (5, 1), (5, 2)])
-def test_a_place_stays_with_its_thread_and_each_thread_has_one(count: int, spare: int) -> None:
+def test_each_thread_keeps_its_own_workspace(count: int, spare: int) -> None:
     """Else its memory would go from one processor's cache to another's, with each piece of work."""
     threads: dict[int, set[int]] = {}
 
@@ -119,7 +119,7 @@ def test_a_place_stays_with_its_thread_and_each_thread_has_one(count: int, spare
     assert len(set.union(*threads.values())) == count - spare
 
 
-def test_a_patient_consumer_gets_what_is_done_while_nothing_more_has_come() -> None:
+def test_a_patient_consumer_gets_finished_results_while_the_source_waits() -> None:
     more = threading.Event()
     numbers = iter(range(2))
 
@@ -136,7 +136,7 @@ def test_a_patient_consumer_gets_what_is_done_while_nothing_more_has_come() -> N
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_nobody_reads_any_more_when_the_consumer_leaves(count: int) -> None:
+def test_threads_stop_reading_when_the_consumer_closes(count: int) -> None:
     """The file that is read from is closed then, and its number may be given to another one at once."""
     for _ in range(50):
         reading = threading.Event()
@@ -156,7 +156,7 @@ def test_nobody_reads_any_more_when_the_consumer_leaves(count: int) -> None:
         assert threading.active_count() == before
 
 
-def test_a_consumer_may_ask_from_another_thread_each_time_even_before_the_others_have_begun() -> None:
+def test_a_consumer_may_change_threads_before_the_workers_start() -> None:
     begin, enough, results = threading.Event(), threading.Event(), queue.Queue[int]()
 
     class Late(threading.Thread):

@@ -161,34 +161,34 @@ HARD = [midpoint_at_random, few_digits_near_midpoint]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_random(kind: Callable[[random.Random], str]) -> None:
+def test_random_numbers_equal_float(kind: Callable[[random.Random], str]) -> None:
     rng = random.Random(kind.__name__)
     agree(kind(rng) for _ in range(COUNT // len(KINDS)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_random_many(kind: Callable[[random.Random], str]) -> None:
+def test_many_random_numbers_equal_float(kind: Callable[[random.Random], str]) -> None:
     rng = random.Random("many " + kind.__name__)
     for _ in range(10):
         agree(kind(rng) for _ in range(MANY // len(KINDS) // 10))
 
 
 @pytest.mark.parametrize("kind", HARD)
-def test_hard(kind: Callable[[random.Random], str]) -> None:
+def test_hard_numbers_equal_float(kind: Callable[[random.Random], str]) -> None:
     rng = random.Random(kind.__name__)
     agree(kind(rng) for _ in range(COUNT // 40))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", HARD)
-def test_hard_many(kind: Callable[[random.Random], str]) -> None:
+def test_many_hard_numbers_equal_float(kind: Callable[[random.Random], str]) -> None:
     rng = random.Random("many " + kind.__name__)
     for _ in range(10):
         agree(kind(rng) for _ in range(MANY // 100))
 
 
-def test_midpoints_at_the_borders() -> None:
+def test_midpoints_at_the_borders_equal_float() -> None:
     """Around zero, the smallest normal number, every power of two, and the largest number."""
     rng = random.Random(0)
     borders = {0, 1, 2, 3, (0x7FF << 52) - 1, (0x7FF << 52) - 2}
@@ -198,13 +198,13 @@ def test_midpoints_at_the_borders() -> None:
     agree(text for b in chosen for text in around_midpoint(b, rng))
 
 
-def test_every_power_of_ten() -> None:
+def test_every_power_of_ten_is_exact() -> None:
     agree(f"{first}e{q}" for q in range(-400, 401) for first in ("1", "9", "4.9", "123456789012345678", "2" * 19))
     agree(f"{digit}{'0' * zeros}" for digit in "19" for zeros in range(330))
     agree(f"0.{'0' * zeros}{digit}" for digit in "1259" for zeros in range(330))
 
 
-def test_smallest_and_largest() -> None:
+def test_smallest_and_largest_numbers_are_exact() -> None:
     texts = [
         repr(LEAST),
         repr(MOST),
@@ -235,7 +235,7 @@ def test_smallest_and_largest() -> None:
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-def test_long(length: int) -> None:
+def test_long_numbers_equal_float(length: int) -> None:
     rng = random.Random(length)
     zeros, some = "0" * length, digits(rng, length)
     number, q = midpoint(as_bits(0.1))
@@ -261,7 +261,7 @@ def test_long(length: int) -> None:
     assert not accepts(f"0.{some}e")
 
 
-def test_threads_do_not_share() -> None:
+def test_threads_do_not_share_buffers() -> None:
     rng = random.Random(1)
     literals = [midpoint_at_random(rng).encode() for _ in range(20 if JIT_DISABLED else 4_000)]
     parts = [literals[k::4] for k in range(4)]
@@ -271,12 +271,12 @@ def test_threads_do_not_share() -> None:
             assert [values.tobytes() for values, _ in pool.map(read, parts)] == alone
 
 
-def test_accepted() -> None:
+def test_valid_literals_are_accepted() -> None:
     right = "0 1 1. .5 +3 -0.0 -.5e3 +1.E+2 00 0001 1e5 1E-5 1e+05 1e000 .0e0 9.e9 -7 12345678901234567890"
     agree(right.split(" "))
 
 
-def test_refused() -> None:
+def test_invalid_literals_are_refused() -> None:
     wrong = (
         ". - + e E 1e 1e+ 1e- .e1 e5 +-1 --1 1.2.3 1..2 1_0 1,5 0x10 1e1.5 1e5e5 inf -inf nan Infinity 1f 1d0 1-2 1+"
     )
@@ -293,7 +293,7 @@ def test_refused() -> None:
 @given(
     st.one_of(st.text("0123456789+-.eE", max_size=12), st.text("019+-.eE _xXinfa\n", max_size=8), st.text(max_size=4))
 )
-def test_grammar(text: str) -> None:
+def test_the_grammar_is_that_of_float(text: str) -> None:
     values, valid = read([text.encode(errors="replace")])
     assert valid[0] == bool(NUMBER.fullmatch(text))
     if valid[0]:
@@ -301,16 +301,16 @@ def test_grammar(text: str) -> None:
 
 
 @given(st.from_regex(NUMBER, fullmatch=True))
-def test_whatever_the_grammar_makes(text: str) -> None:
+def test_every_literal_of_the_grammar_equals_float(text: str) -> None:
     agree([text])
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_back_from_repr(value: float) -> None:
+def test_repr_round_trips(value: float) -> None:
     agree([repr(value), f"{value:.17g}", f"{value:.16e}", f"{value:.25e}", f"{value:.6f}"])
 
 
-def test_table() -> None:
+def test_the_table_of_powers_is_correct() -> None:
     """Every entry is ⌊5^q·2^t⌋ with 126 bits, and the code's logarithm of 10^q is right at each."""
     for q in range(parse_float.MIN_DECIMAL_EXPONENT, parse_float.MAX_DECIMAL_EXPONENT + 1):
         k = 2 * (q - parse_float.MIN_DECIMAL_EXPONENT)

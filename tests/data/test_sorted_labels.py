@@ -99,7 +99,7 @@ def test_counts_do_not_depend_on_batches(labels: list[int], two: bool, cuts: lis
         ([], False),
     ],
 )
-def test_the_threshold(runs: list[int], is_sorted: bool) -> None:
+def test_the_threshold_is_as_documented(runs: list[int], is_sorted: bool) -> None:
     order = LabelOrder()
     labels = np.repeat(np.arange(len(runs)) % 2, runs).astype(np.int64)
     order.add(labels, classes=2)
@@ -161,7 +161,7 @@ def test_a_third_label_does_not_end_the_count_of_auto(chunk: int) -> None:
 
 
 @given(st.lists(st.sampled_from([-1, 1]), max_size=20), st.lists(st.integers(0, 3), max_size=20))
-def test_counts_go_on_with_class_numbers(signs: list[int], more: list[int]) -> None:
+def test_counts_continue_with_class_numbers(signs: list[int], more: list[int]) -> None:
     order = LabelOrder()
     order.add(np.array(signs, np.int8), 2)
     going_on = order.with_class_numbers()
@@ -261,7 +261,7 @@ def test_sorted_files_warn(load: Any, tmp_path: Path, capsys: pytest.CaptureFixt
     assert learn(capsys, shuffled) == ([], "")
 
 
-def test_two_labels_resumed_runs_and_standard_input(
+def test_resumed_runs_and_standard_input_warn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -34,7 +34,7 @@ PACKERS = {
 
 
 @pytest.mark.parametrize("kind", PACKERS)
-def test_packed_files_are_seen_by_their_content(kind: str, tmp_path: Path) -> None:
+def test_compressed_files_are_detected_by_content(kind: str, tmp_path: Path) -> None:
     plain, packed, parts = tmp_path / "a.svm", tmp_path / "b.svm", tmp_path / "c.svm"
     plain.write_bytes(LINES)
     packed.write_bytes(PACKERS[kind](LINES))
@@ -48,7 +48,7 @@ def test_packed_files_are_seen_by_their_content(kind: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kind", PACKERS)
-def test_a_broken_archive_is_told(kind: str, tmp_path: Path) -> None:
+def test_a_broken_archive_is_reported(kind: str, tmp_path: Path) -> None:
     path, model = tmp_path / "broken.svm", tmp_path / "m.model"
     model.write_bytes(b"as it was")
     content = bytearray(PACKERS[kind](LINES))
@@ -59,7 +59,7 @@ def test_a_broken_archive_is_told(kind: str, tmp_path: Path) -> None:
     assert model.read_bytes() == b"as it was"
 
 
-def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+def test_a_file_that_shrinks_during_reading_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "shrinks.svm"
     path.write_bytes(LINES * 400)
     reading = iter(novikoff.read(path, block=1 << 17, threads=1, features=20))
@@ -70,7 +70,7 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("when", ["at the first look", "in a span", "in a block"])
-def test_a_disk_error_is_told(
+def test_a_disk_error_is_reported(
     when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kind = "vw" if when == "in a block" else "svm"
@@ -126,7 +126,7 @@ def test_a_stream_is_followed_as_it_arrives(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_the_reader_of_the_output_may_go(unbuffered: str, tmp_path: Path) -> None:
+def test_a_closed_output_pipe_ends_the_run(unbuffered: str, tmp_path: Path) -> None:
     data, model = tmp_path / "a.svm", tmp_path / "m.model"
     data.write_bytes(LINES * 200)
     assert main(["learn", str(data), "--save", str(model), "--quiet"]) == 0
@@ -157,7 +157,7 @@ def test_results_come_in_order(places: int) -> None:
 
 @pytest.mark.parametrize("places", [1, 3])
 @pytest.mark.parametrize("where", ["take", "do"])
-def test_an_error_comes_in_its_turn(places: int, where: str) -> None:
+def test_errors_are_raised_in_order(places: int, where: str) -> None:
     numbers = iter(range(20))
 
     def take(place: list[int]) -> bool:
@@ -177,7 +177,7 @@ def test_an_error_comes_in_its_turn(places: int, where: str) -> None:
         next(results)
 
 
-def test_formats_are_found_by_name_and_content(tmp_path: Path) -> None:
+def test_formats_are_detected_by_name_and_content(tmp_path: Path) -> None:
     from novikoff.data.formats import detect_format
 
     for title, head, expected in [

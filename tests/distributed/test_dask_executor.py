@@ -111,7 +111,7 @@ class Deadly(FileShard):
 
 
 @pytest.mark.slow
-def test_killed_workers_change_nothing(
+def test_killed_workers_do_not_change_the_model(
     client: Any, names: list[str], expected: bytes, mixing: str, tmp_path: Path
 ) -> None:
     """In every round a worker dies in the midst of a shard, and what it held of others is lost. There is one more than
@@ -126,7 +126,7 @@ def test_killed_workers_change_nothing(
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_dies_and_a_run_that_goes_on(
+def test_a_run_resumes_after_the_scheduler_dies(
     client: Any, names: list[str], expected: bytes, mixing: str, tmp_path: Path
 ) -> None:
     import dask
@@ -181,7 +181,7 @@ BROKEN = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", list(BROKEN))
-def test_a_worker_that_is_not_as_it_should_be_is_named(client: Any, names: list[str], code: str) -> None:
+def test_an_incompatible_worker_is_named(client: Any, names: list[str], code: str) -> None:
     address = client.scheduler.address
     count = len(client.scheduler_info()["workers"])
     start = "from distributed.cli.dask_worker import main; main()"
@@ -206,7 +206,7 @@ def test_a_worker_that_is_not_as_it_should_be_is_named(client: Any, names: list[
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", list(BROKEN))
-def test_a_scheduler_that_is_not_as_it_should_be_is_named(names: list[str], tmp_path: Path, code: str) -> None:
+def test_an_incompatible_scheduler_is_named(names: list[str], tmp_path: Path, code: str) -> None:
     """It looks into every task that it hands on."""
     address = tmp_path / "address.json"
     start = "from distributed.cli.dask_scheduler import main; main()"
@@ -234,7 +234,7 @@ def _busy() -> None:
 
 
 @pytest.mark.slow
-def test_nobody_waits_for_workers_that_do_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_lost_workers_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask_executor, "POLL_INTERVAL_SECONDS", 0.2)
     monkeypatch.setattr(dask_executor, "WORKER_TIMEOUT_SECONDS", 20.0)
     with connect(None, 1) as client:
@@ -250,7 +250,7 @@ def test_nobody_waits_for_workers_that_do_not_come_back(monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_arrays_bags_frames_and_delayed_batches(client: Any) -> None:
+def test_arrays_bags_frames_and_delayed_batches_are_learned(client: Any) -> None:
     import dask
     import dask.array as da
     import dask.bag as db
@@ -316,7 +316,9 @@ def test_a_certificate_made_and_verified_on_the_cluster(client: Any, names: list
 
 
 @pytest.mark.slow
-def test_the_command_line(client: Any, names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_learns_on_a_cluster(
+    client: Any, names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pattern, model = str(Path(names[0]).parent / "part-*.svm"), tmp_path / "m.model"
     certificate = str(tmp_path / "c.json")
     base = ["cluster", "learn", pattern, "--scheduler", client.scheduler.address, "--rounds", "2"]
@@ -353,7 +355,9 @@ def test_the_command_line(client: Any, names: list[str], tmp_path: Path, capsys:
 
 
 @pytest.mark.slow
-def test_many_classes_from_the_command_line(client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_learns_many_classes_on_a_cluster(
+    client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for k, text in enumerate(["1 1:1\n2 2:1\n3 3:1\n", "4 4:1\n1 1:2\n", "2 2:1\n"]):
         (tmp_path / f"{k}.svm").write_text(text)
     base = ["cluster", "learn", str(tmp_path / "*.svm"), "--scheduler", client.scheduler.address, "--quiet"]
@@ -367,7 +371,7 @@ def test_many_classes_from_the_command_line(client: Any, tmp_path: Path, capsys:
 
 
 @pytest.mark.slow
-def test_a_cluster_of_its_own(names: list[str], tmp_path: Path) -> None:
+def test_the_command_line_starts_its_own_cluster(names: list[str], tmp_path: Path) -> None:
     out = tmp_path / "m.model"
     command = [sys.executable, "-m", "novikoff", "cluster", "learn", *names, "--rounds", "2", "--workers", "2"]
     done = subprocess.run([*command, "--save", str(out)], capture_output=True, text=True, timeout=120, check=False)

@@ -81,7 +81,7 @@ def test_a_warning_names_the_learner_that_replaces_the_default() -> None:
 
 
 @pytest.mark.parametrize("name", MIXABLE)
-def test_one_shard_is_fit(name: str) -> None:
+def test_one_shard_equals_fit(name: str) -> None:
     X, y = real(3, rows=80)
     X = suited(name, X)
     alone = DistributedLearner(fresh(name), rounds=3).fit([(X, y)])
@@ -90,7 +90,7 @@ def test_one_shard_is_fit(name: str) -> None:
     assert alone.ledger_.mistakes == alone.ledger_.mixed("mistakes") == alone.model_.ledger_.mistakes
 
 
-def test_one_shard_is_fit_for_many_classes() -> None:
+def test_one_shard_equals_fit_for_many_classes() -> None:
     X, y = examples(1, rows=90)
     alone = DistributedLearner(Kesler(Perceptron(average=True)), rounds=2).fit([(X, y)])
     assert to_bytes(alone.model_) == to_bytes(Kesler(Perceptron(average=True, passes=2, shuffle=False)).fit(X, y))
@@ -109,7 +109,7 @@ def files(folder: Path, shards: int = 3, rows: int = 200, suffix: str = "") -> l
     return names
 
 
-def test_one_file_is_learn(tmp_path: Path) -> None:
+def test_one_file_equals_learn(tmp_path: Path) -> None:
     (name,) = files(tmp_path, 1, suffix=".gz")
     model = str(tmp_path / "m.model")
     how = ["--learner", "perceptron", "--average", "--passes", "3"]
@@ -144,7 +144,7 @@ def twin(pairs: list[tuple[Any, Any]], rounds: int) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("shards", [2, 3, TREE_FANOUT + 3])
-def test_it_is_the_mean_of_what_shards_learn(shards: int) -> None:
+def test_the_model_is_the_mean_of_the_shards(shards: int) -> None:
     X, y = real(2, rows=120, columns=5)
     pairs = parts(X, y, shards)
     w, mean = twin(pairs, 4)
@@ -156,7 +156,7 @@ def test_it_is_the_mean_of_what_shards_learn(shards: int) -> None:
 
 
 @pytest.mark.parametrize("name", MIXABLE)
-def test_alike_shards_give_what_one_of_them_gives(name: str) -> None:
+def test_equal_shards_give_the_model_of_one_of_them(name: str) -> None:
     """A mean of equals, whatever the geometry: hypotheses that predict are those of one shard."""
     X, y = real(4, rows=40)
     X = suited(name, X)
@@ -168,7 +168,7 @@ def test_alike_shards_give_what_one_of_them_gives(name: str) -> None:
     assert same.ledger_.mixed("mistakes") == one.ledger_.mistakes
 
 
-def test_winnow_is_mixed_as_geometric_means_and_what_was_eliminated_stays_so() -> None:
+def test_winnow_is_mixed_by_geometric_means_and_keeps_eliminated_features() -> None:
     X, y = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0]]), np.array([1, -1])
     other = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 1.0]]), np.array([1, -1])
     two = DistributedLearner(Winnow(threshold=2.5, alpha=4.0), rounds=1).fit([(X, y), other])
@@ -205,7 +205,7 @@ def test_features_may_grow_from_shard_to_shard(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mixing", ["uniform", "mistakes", "examples"])
-def test_mixtures_add_up_to_one(mixing: str) -> None:
+def test_mixture_weights_sum_to_one(mixing: str) -> None:
     X, y = real(6, rows=90)
     pairs = [(X[:50], y[:50]), (X[50:60], y[50:60]), (X[60:], y[60:])]
     done = DistributedLearner(Perceptron(), rounds=3, mixing=mixing).fit(pairs)
@@ -228,7 +228,7 @@ def test_a_mixed_model_makes_no_claims_of_a_plain_run() -> None:
     arrays(np.float32, st.tuples(st.integers(0, 30), st.just(2)), elements=st.floats(width=32)),
     st.lists(st.integers(0, 29)),
 )
-def test_messages_are_unpacked_to_the_last_bit(new: Any, base: Any, same: list[int]) -> None:
+def test_messages_round_trip_to_the_last_bit(new: Any, base: Any, same: list[int]) -> None:
     for k in same:
         if k < min(len(new), len(base)):
             new[k] = base[k]
@@ -240,7 +240,7 @@ def test_messages_are_unpacked_to_the_last_bit(new: Any, base: Any, same: list[i
         assert found["c"].tolist() == [0, 1, 2]
 
 
-def test_what_did_not_change_is_not_sent() -> None:
+def test_unchanged_weights_are_not_sent() -> None:
     base = np.random.default_rng(0).standard_normal((100_000, 2)).astype(np.float32)
     new = base.copy()
     new[::1000] += 1.0
@@ -321,7 +321,7 @@ class Later:
                 return round_()
 
 
-def test_rounds_of_one_shard_told_of_ahead_are_fit() -> None:
+def test_scheduled_rounds_of_one_shard_equal_fit() -> None:
     X, y = real(2, rows=60)
     plan = Plan(prepare_model(Perceptron(), 4), 4, "uniform", classes=[-1, 1])
     message, ledger = run_rounds(Later([[(X, y)]], {3}), [BatchShard("batch 0")], plan)
@@ -333,7 +333,7 @@ def test_rounds_of_one_shard_told_of_ahead_are_fit() -> None:
 
 @pytest.mark.parametrize("mixing", ["uniform", "mistakes"])
 @pytest.mark.parametrize("lost", [set(), {2, 3, 9, 10, 11}])
-def test_rounds_told_of_ahead_give_the_same(mixing: str, lost: set[int]) -> None:
+def test_scheduling_rounds_ahead_gives_the_same_model(mixing: str, lost: set[int]) -> None:
     pairs = parts(*real(2, rows=120), 3)
     rounds = 2 * MAX_CHAINED_ROUNDS + 3
     here = DistributedLearner(Perceptron(average=True), rounds=rounds, mixing=mixing).fit(pairs)
@@ -355,7 +355,7 @@ def test_rounds_told_of_ahead_give_the_same(mixing: str, lost: set[int]) -> None
 # --- Checkpoints ---
 
 
-def test_a_run_that_ended_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+def test_a_resumed_run_gives_the_same_bytes(tmp_path: Path) -> None:
     pairs = parts(*real(8, rows=90), 3)
     whole = DistributedLearner(AROW(), rounds=4).fit(pairs)
     for path in (str(tmp_path / "run.checkpoint"), "memory://run.checkpoint"):
@@ -383,7 +383,7 @@ def test_a_run_that_ended_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::novikoff.SortedLabelsWarning")
-def test_a_checkpoint_is_not_taken_for_files_that_have_changed(tmp_path: Path) -> None:
+def test_a_checkpoint_of_changed_files_is_refused(tmp_path: Path) -> None:
     names = files(tmp_path, 2)
     learner = DistributedLearner(rounds=1, checkpoint=str(tmp_path / "c"))
     before = to_bytes(learner.fit(names).model_)
@@ -433,13 +433,13 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
         (Perceptron(passes=2), "leave out passes=2"),
     ],
 )
-def test_what_cannot_be_mixed_is_refused(model: Any, sentence: str) -> None:
+def test_learners_that_cannot_be_mixed_are_refused(model: Any, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         DistributedLearner(model, rounds=3).fit([([[1.0], [2.0]], [0, 1])])
 
 
 @pytest.mark.slow
-def test_shards_that_do_not_fit_are_named(tmp_path: Path) -> None:
+def test_incompatible_shards_are_named(tmp_path: Path) -> None:
     X, y = real(1, rows=30, columns=4)
 
     def refused(sentence: str, data: Any, labels: Any = None, **how: Any) -> None:
@@ -511,13 +511,13 @@ def test_shards_share_a_dictionary_of_few_names(kind: str, model: Any, tmp_path:
     assert done.ledger_.as_list() == hashed.ledger_.as_list()
 
 
-def test_one_shard_of_a_table_is_learn(tmp_path: Path) -> None:
+def test_one_shard_of_a_table_equals_learn(tmp_path: Path) -> None:
     path, model = tables(tmp_path, "csv")[0], tmp_path / "m.model"
     assert main(["learn", path, "--learner", "arow", "--passes", "3", "--save", str(model), "--quiet"]) == 0
     assert to_bytes(DistributedLearner(AROW(), rounds=3).fit([path]).model_) == model.read_bytes()
 
 
-def test_a_run_with_a_dictionary_goes_on_and_is_certified(tmp_path: Path) -> None:
+def test_a_run_with_a_dictionary_resumes_and_is_certified(tmp_path: Path) -> None:
     paths, kept = tables(tmp_path, "csv"), str(tmp_path / "run.checkpoint")
     whole = DistributedLearner(Perceptron(), rounds=4).fit(paths)
 
@@ -581,7 +581,7 @@ def tasks_of(X: Any, y: Any) -> Any:
     return BatchShard("it"), [(X, y)]
 
 
-def test_sparse_and_float32_batches() -> None:
+def test_sparse_and_float32_batches_are_learned() -> None:
     X, y = real(9, rows=60, kind=np.float32)
     dense = DistributedLearner(SGD(), rounds=2).fit(parts(X, y, 2))
     sparse = DistributedLearner(SGD(), rounds=2).fit([(sp.csr_matrix(a), b) for a, b in parts(X, y, 2)])
@@ -622,7 +622,7 @@ class Counting:
 
 
 @pytest.mark.parametrize(("shards", "messages"), [(8, 1), (300, 13)])
-def test_rounds_of_many_shards_are_told_of_in_several_messages(shards: int, messages: int) -> None:
+def test_rounds_of_many_shards_are_scheduled_in_several_messages(shards: int, messages: int) -> None:
     """What is not told of yet, Dask goes through for each call that is built on it: rounds of few shards are one
     message, and those of many are none that grows with them."""
     pytest.importorskip("dask", reason="Dask, the extra novikoff[cluster], is not installed")

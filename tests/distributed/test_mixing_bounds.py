@@ -103,7 +103,7 @@ def test_no_bound_is_broken_on_many_streams(name: str) -> None:
         assert run_with(name, random_witnessed(seed), shards, rounds, MIXINGS[seed % 3], seed)[1] == [], seed
 
 
-def test_the_plain_count_may_well_be_above_the_bound() -> None:
+def test_the_unweighted_count_can_exceed_the_bound() -> None:
     """Why it must be the mixed one: n shards that are alike make n times the mistakes of one."""
     X, y = np.eye(6), -np.ones(6, int)
     X, y = np.vstack([X, np.ones((1, 6))]), np.append(y, 1)
@@ -127,7 +127,7 @@ def test_equality_is_attained() -> None:
 
 @settings(max_examples=8)
 @given(st.data())
-def test_winnow_on_disjunctions(data: Any) -> None:
+def test_winnow_keeps_its_bound_on_disjunctions(data: Any) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     n, rows, k = data.draw(st.integers(3, 12)), data.draw(st.integers(6, 60)), data.draw(st.integers(1, 3))
     X = (rng.random((rows, n)) < 0.4).astype(float)
@@ -188,7 +188,7 @@ def test_one_shard_is_certified_for_all_its_rounds() -> None:
     assert verify(certificate.document, [(X, y)]) == []
 
 
-def test_witnesses_of_a_separable_stream_in_shards() -> None:
+def test_a_separable_stream_in_shards_has_a_witness() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 5))
     y = np.where(X @ [1.0, -2.0, 0.5, 0.0, 1.0] > 0, 1, -1)
@@ -200,7 +200,7 @@ def test_witnesses_of_a_separable_stream_in_shards() -> None:
     assert bound["allowed"] == pytest.approx(alone["allowed"], rel=0.05)
 
 
-def test_shards_too_large_for_memory_are_searched_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shards_too_large_for_memory_are_searched_by_their_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     from novikoff.distributed import witness_search
 
     X, y = real(3, rows=3000)

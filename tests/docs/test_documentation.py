@@ -38,7 +38,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # --- What the README shows ---
 
 
-def test_the_python_of_the_readme() -> None:
+def test_python_blocks_of_the_readme_run() -> None:
     code = [block.code for block in blocks(ROOT / "README.md") if block.language == "python"]
     outputs = [block.code for block in blocks(ROOT / "README.md") if block.language == "text"]
     for part, expected in zip(code, outputs, strict=False):
@@ -48,7 +48,7 @@ def test_the_python_of_the_readme() -> None:
         assert printed.getvalue() == expected
 
 
-def test_the_shell_of_the_readme() -> None:
+def test_shell_blocks_of_the_readme_run() -> None:
     """Each line as a user types it; the first must print the result that the page shows, times apart."""
     shell = [block.code for block in blocks(ROOT / "README.md") if block.language == "sh"]
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
@@ -69,13 +69,13 @@ def test_the_shell_of_the_readme() -> None:
 @pytest.mark.parametrize(
     "page", [pytest.param(p, id=name(p), marks=[pytest.mark.slow] * (name(p) in SLOW)) for p in RUN]
 )
-def test_every_block_of_a_page(page: Path, tmp_path: Path) -> None:
+def test_every_block_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     with Reader(page, tmp_path) as reader:
         reader.read()
 
 
 @pytest.mark.parametrize("notebook", [pytest.param(path, id=path.stem) for path in notebooks()])
-def test_every_cell_of_a_notebook(notebook: Path) -> None:
+def test_every_cell_of_a_notebook_runs(notebook: Path) -> None:
     names: dict[str, object] = {}
     for cell in cells(notebook):
         if cell["cell_type"] == "code":
@@ -89,7 +89,7 @@ def test_every_cell_of_a_notebook(notebook: Path) -> None:
 # --- What there is, and where links lead ---
 
 
-def test_the_pages_name_only_what_is_there() -> None:
+def test_every_link_of_a_page_exists() -> None:
     for page in pages():
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / link).exists(), (name(page), link)
@@ -120,7 +120,7 @@ def test_every_command_has_a_page() -> None:
 
 
 @pytest.mark.parametrize("page", sorted(PICTURES))
-def test_pictures_are_small_and_whole(page: str) -> None:
+def test_pictures_are_small_and_complete(page: str) -> None:
     drawn = figure(page)
     assert len(drawn) < 60_000
     parts = [element.tag.rpartition("}")[2] for element in ElementTree.fromstring(drawn).iter()]  # noqa: S314
@@ -129,7 +129,7 @@ def test_pictures_are_small_and_whole(page: str) -> None:
     assert figure(page) == drawn
 
 
-def test_the_site_is_made_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+def test_the_site_builds_without_warnings_and_loads_nothing_external(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "docs.builder", str(tmp_path / "site")],
         cwd=ROOT,

@@ -77,7 +77,7 @@ def taught(model: Any, scheme: str) -> Any:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_scheme_takes_the_learners_that_the_table_says(scheme: str) -> None:
+def test_schemes_accept_the_learners_of_the_table(scheme: str) -> None:
     for learner in LEARNERS:
         model = around(scheme, learner)
         if matrix()[learner, scheme]:
@@ -89,7 +89,7 @@ def test_a_scheme_takes_the_learners_that_the_table_says(scheme: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_what_a_scheme_takes_learns_in_it(scheme: str) -> None:
+def test_every_accepted_learner_learns_in_its_scheme(scheme: str) -> None:
     for learner in LEARNERS:
         if matrix()[learner, scheme]:
             model = taught(around(scheme, learner), scheme)
@@ -107,7 +107,7 @@ def test_no_page_claims_that_schemes_take_every_learner() -> None:
 # --- Auto ---
 
 
-def test_the_constants_of_autos_bound_are_the_same_everywhere() -> None:
+def test_constants_of_autos_bound_agree_in_all_documents() -> None:
     how = {"experts": 4, "shrink": Auto().shrink, "share": Auto().share}
     assert (how["shrink"], how["share"]) == (0.8, 0.001)
     start = weighted_majority(mistakes=0, **how)

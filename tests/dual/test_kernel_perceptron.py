@@ -102,7 +102,7 @@ def stream(seed: int, rows: int = 40, classes: int = 2, columns: int = 3) -> Any
     [{}, {"average": True, "margin": 0.4}, {"vote": True, "tie": "negative"}, {"budget": 6}, {"passes": 3}],
     ids=str,
 )
-def test_the_twin(classes: int, how: Any) -> None:
+def test_it_equals_the_reference(classes: int, how: Any) -> None:
     X, y = stream(classes, classes=classes)
     k = kernels.rbf(0.5) + kernels.polynomial(2, 1.0, 0.5)
     model = KernelPerceptron(kernel=k, shuffle=False, **how).fit(X, y)
@@ -188,7 +188,7 @@ def test_dual_and_primal_agree_prediction_for_prediction(name: str, classes: int
 
 
 @pytest.mark.slow
-def test_with_a_linear_kernel_it_is_the_perceptron_and_the_voted_one() -> None:
+def test_a_linear_kernel_gives_the_perceptron_and_the_voted_perceptron() -> None:
     X, y = stream(3)
     voted = KernelPerceptron(kernel="linear + 1", vote=True).fit(X, y)
     assert (voted.decision_function(X) == VotedPerceptron().fit(X, y).decision_function(X)).all()
@@ -207,7 +207,7 @@ def test_with_a_linear_kernel_it_is_the_perceptron_and_the_voted_one() -> None:
     [{"kernel": "rbf:0.7"}, {"budget": 5, "drop": "project", "average": True}, {"budget": 7, "drop": "smallest"}],
     ids=str,
 )
-def test_classes_chunks_rows_and_resumption(how: Any) -> None:
+def test_batches_single_rows_and_resumption_give_the_same_model(how: Any) -> None:
     X, y = stream(5, classes=4)
     for known in ({"classes": [0, 1, 2, 3]}, {}):
         whole = KernelPerceptron(**how).partial_fit(X, y, **known)
@@ -236,7 +236,7 @@ def test_classes_chunks_rows_and_resumption(how: Any) -> None:
     how=st.sampled_from([{}, {"vote": True}, {"average": True, "budget": 11}, {"budget": 9, "drop": "project"}]),
     classes=st.integers(2, 5),
 )
-def test_any_cut(cuts: list[int], seed: int, k: str, how: Any, classes: int) -> None:
+def test_batch_boundaries_do_not_change_the_model(cuts: list[int], seed: int, k: str, how: Any, classes: int) -> None:
     X, y = stream(seed, rows=120, classes=classes, columns=5)
     model = KernelPerceptron(kernel=k, **how)
     for start, stop in zip([0, *cuts], [*cuts, len(X)], strict=True):
@@ -259,7 +259,7 @@ def test_several_threads_give_the_same_numbers(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.filterwarnings("ignore::novikoff.SortedLabelsWarning")
-def test_a_third_class_in_the_middle_of_a_stream() -> None:
+def test_a_third_class_may_arrive_in_the_middle_of_a_stream() -> None:
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(center, 0.3, (40, 2)) for center in ((0, 0), (2, 0), (0, 2), (2, 2))])
     y = np.repeat(["a", "b", "c", "d"], 40)
@@ -278,7 +278,7 @@ def test_a_third_class_in_the_middle_of_a_stream() -> None:
     assert state.dual.since.tolist() == [0, 0, 80, 120]
 
 
-def test_a_refused_example_leaves_all_as_it_was() -> None:
+def test_a_refused_example_changes_nothing() -> None:
     X, y = stream(8)
     model = KernelPerceptron(kernel="poly:3").fit(X, y)
     before = to_bytes(model)
@@ -307,7 +307,7 @@ def test_an_example_refused_at_the_beginning_leaves_nothing() -> None:
     assert not model.__sklearn_is_fitted__()
 
 
-def test_classes_that_are_named_late_wait_for_their_examples() -> None:
+def test_declared_classes_wait_for_their_examples() -> None:
     X, y = stream(12)
     model = KernelPerceptron().fit(X, y)
     model.partial_fit(X[:1], y[:1], classes=[0, 1, 2])
@@ -320,7 +320,7 @@ def test_classes_that_are_named_late_wait_for_their_examples() -> None:
 # --- Budget and memory ---
 
 
-def test_a_budget_is_kept_and_silences_the_bounds() -> None:
+def test_a_budget_is_kept_and_withdraws_the_bounds() -> None:
     X, y = stream(9, rows=200)
     for drop in ("oldest", "smallest", "project"):
         model = KernelPerceptron(kernel="rbf:1", budget=10, drop=drop).fit(X, y)
@@ -334,7 +334,7 @@ def test_a_budget_is_kept_and_silences_the_bounds() -> None:
     ).all()  # nothing has changed until then
 
 
-def test_what_is_projected_onto_others_that_hold_it_is_not_lost() -> None:
+def test_projection_onto_the_other_support_vectors_loses_nothing() -> None:
     """In two dimensions three examples span no more than two: with a linear kernel dropping one changes nothing."""
     rng = np.random.default_rng(1)
     X = rng.standard_normal((60, 2))
@@ -345,7 +345,7 @@ def test_what_is_projected_onto_others_that_hold_it_is_not_lost() -> None:
     assert np.allclose(few.decision_function(X), many.decision_function(X), atol=1e-5)
 
 
-def test_memory_ends_with_a_sentence() -> None:
+def test_the_memory_limit_gives_an_error() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((400, 10)), rng.integers(0, 2, 400)
     model = KernelPerceptron(kernel="rbf:5", memory=0.01)
@@ -357,7 +357,7 @@ def test_memory_ends_with_a_sentence() -> None:
     assert KernelPerceptron(kernel="rbf:5", memory=0.01, budget=20).fit(X, y).kept_ == 20
 
 
-def test_an_example_that_errs_again_is_not_kept_twice() -> None:
+def test_an_example_that_errs_again_is_stored_once() -> None:
     model = KernelPerceptron(kernel="quadratic", passes=10).fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
     assert model.kept_ == 4
     assert np.abs(model.dual_coef_).sum() == model.ledger_.updates > 4
@@ -366,7 +366,7 @@ def test_an_example_that_errs_again_is_not_kept_twice() -> None:
 # --- Kernels of one's own, and Gram matrices ---
 
 
-def test_a_kernel_of_one_s_own_is_given_again(tmp_path: Path) -> None:
+def test_a_custom_kernel_must_be_passed_to_load(tmp_path: Path) -> None:
     X, y = stream(10, classes=3)
     model = KernelPerceptron(kernel=half).fit(X, y)
     assert (model.predict(X) == KernelPerceptron(kernel="0.5*linear + 1").fit(X, y).predict(X)).mean() > 0.9
@@ -380,7 +380,7 @@ def test_a_kernel_of_one_s_own_is_given_again(tmp_path: Path) -> None:
         novikoff.load(tmp_path / "own.model", kernel="linear")
 
 
-def test_a_precomputed_gram_matrix() -> None:
+def test_a_precomputed_gram_matrix_is_accepted() -> None:
     X, y = stream(11, classes=3)
     X += np.random.default_rng(0).standard_normal(X.shape)  # none comes twice: its number tells an example from others
     k = kernels.rbf(0.5)
@@ -424,7 +424,7 @@ def test_a_kernel_that_overflows_is_refused() -> None:
 # --- The command line ---
 
 
-def test_learn_resume_predict_and_inspect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_are_learned_resumed_predicted_and_inspected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, more = str(tmp_path / "iris.model"), str(tmp_path / "more.model")
     learn = ["learn", "iris", "--learner", "kernel-perceptron", "--kernel", "rbf:0.5", "--quiet", "--no-shuffle"]
     assert main([*learn, "--vote", "--save", path]) == 0
@@ -460,7 +460,7 @@ needs_data = pytest.mark.skipif(not DATA_FOLDER.is_dir(), reason="the data sets 
 
 @pytest.mark.slow
 @needs_data
-def test_letters_are_told_apart() -> None:
+def test_letters_are_classified_with_95_percent_accuracy() -> None:
     from benchmarks.multiclass_data import letter
 
     split = letter()
@@ -470,7 +470,7 @@ def test_letters_are_told_apart() -> None:
 
 @pytest.mark.slow
 @needs_data
-def test_the_published_experiment() -> None:
+def test_the_published_experiment_is_reproduced() -> None:
     """Freund and Schapire 1999: one epoch, degree 4, ten one-vs-all classifiers that vote."""
     from benchmarks.multiclass_data import mnist
 

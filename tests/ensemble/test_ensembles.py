@@ -85,7 +85,7 @@ def test_scikit_learn_checks_of_others(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-def test_settings_of_the_learner_inside() -> None:
+def test_settings_of_the_base_learner_are_parameters() -> None:
     model = AdaBoost(DecisionTreeClassifier(max_depth=2), rounds=3)
     assert model.get_params()["learner__max_depth"] == 2
     assert model.set_params(learner__max_depth=3).learner.max_depth == 3
@@ -101,7 +101,7 @@ def test_settings_of_the_learner_inside() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from([1, 2, None]), st.booleans())
-def test_a_tree_says_what_scikit_learn_says(seed: int, classes: int, depth: int | None, sparse: bool) -> None:
+def test_a_tree_predicts_as_in_scikit_learn(seed: int, classes: int, depth: int | None, sparse: bool) -> None:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((50, 5)) * (rng.random((50, 5)) < 0.6)
     y, new = rng.integers(0, classes, 50), rng.standard_normal((80, 5)) * (rng.random((80, 5)) < 0.6)
@@ -112,7 +112,7 @@ def test_a_tree_says_what_scikit_learn_says(seed: int, classes: int, depth: int 
     assert (ours.predict_proba(asked) == theirs.predict_proba(new)).all()
 
 
-def test_thresholds_are_compared_as_scikit_learn_compares_them() -> None:
+def test_thresholds_are_compared_as_in_scikit_learn() -> None:
     """Values that are told apart in float64 only fall on the same side."""
     X = np.array([[1.0], [1.0 + 1e-12], [2.0], [2.0 - 1e-12], [1.5]])
     theirs = DecisionTreeClassifier().fit(X, [0, 0, 1, 1, 0])
@@ -134,7 +134,7 @@ def well_formed(trees: Trees, features: int) -> bool:
     return True
 
 
-def test_trees_that_would_lead_astray_are_seen() -> None:
+def test_malformed_trees_are_detected() -> None:
     tree = extract_arrays(DecisionTreeClassifier().fit(*IRIS), 3)
     forest = concatenate_trees([tree, tree])
     assert well_formed(forest, 4)
@@ -150,7 +150,7 @@ def test_trees_that_would_lead_astray_are_seen() -> None:
     assert not well_formed(forest._replace(codes=forest.codes[:-1]), 4)
 
 
-def test_a_file_with_trees_that_lead_astray_is_refused() -> None:
+def test_a_file_with_malformed_trees_is_refused() -> None:
     model = DecisionTree().fit(*IRIS)
     trees: Trees = model._require_fitted().members
     model._require_fitted().members = trees._replace(left=np.where(trees.left > 0, 10**6, -1).astype(np.int32))
@@ -181,7 +181,7 @@ def adaboost_twin(X: Any, y: Any, rounds: int) -> tuple[list[float], Any]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_adaboost_is_its_plain_twin(seed: int) -> None:
+def test_adaboost_equals_its_reference(seed: int) -> None:
     X, y = table(seed, rows=60)
     X = X + np.random.default_rng(seed).random(X.shape)  # no two splits alike
     alphas, f = adaboost_twin(X, 2 * y - 1, 12)
@@ -253,7 +253,7 @@ def test_the_training_error_is_never_above_the_bound_in_many_runs(run: Any) -> N
     never_above_the_bound(*run)
 
 
-def test_a_learner_without_errors_predicts_alone() -> None:
+def test_a_learner_without_errors_is_the_only_member() -> None:
     X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
     model = AdaBoost(rounds=9).fit(X, y)
     assert len(model.errors_) == 1
@@ -274,7 +274,7 @@ def test_boosting_stops_where_no_round_helps() -> None:
     assert (model.errors_ < 0.5).all()
 
 
-def test_stumps_do_as_well_as_those_of_scikit_learn() -> None:
+def test_stumps_are_as_accurate_as_those_of_scikit_learn() -> None:
     X, y = CANCER
     train, test = np.arange(len(y)) % 2 == 0, np.arange(len(y)) % 2 == 1
     ours = AdaBoost(rounds=50).fit(X[train], y[train])
@@ -284,7 +284,7 @@ def test_stumps_do_as_well_as_those_of_scikit_learn() -> None:
 
 
 @real_data
-def test_stumps_do_as_well_on_messages() -> None:
+def test_stumps_are_as_accurate_on_text_messages() -> None:
     with gzip.open(DATA_FOLDER / "sms_spam.tsv.gz", "rt", encoding="utf-8") as file:
         rows = [row for row in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if len(row) == 2]
     y = np.array([label for label, _ in rows])
@@ -309,7 +309,7 @@ def test_estimators_of_scikit_learn_are_boosted_and_not_saved(learner: Any, tmp_
     assert not (tmp_path / "m").exists()
 
 
-def test_weights_that_differ_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_differ_too_much_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the user's, which is refused, and of the rounds, which ends them."""
     X, y = table(3)
     weights = np.ones(len(y))
@@ -329,14 +329,14 @@ def test_weights_that_differ_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shorter.training_error_ <= shorter.bound_
 
 
-def test_margins_want_known_labels() -> None:
+def test_margins_need_known_labels() -> None:
     model = AdaBoost(rounds=3).fit(*IRIS)
     assert model.margins(*IRIS).shape == (150,)
     with pytest.raises(InputError, match="'dog'"):
         model.margins(IRIS[0][:1], ["dog"])
 
 
-def test_bad_settings() -> None:
+def test_bad_settings_are_refused() -> None:
     X, y = IRIS
     for model, words in [
         (AdaBoost(rounds=0), "rounds"), (AdaBoost(seed=-1), "seed"), (AdaBoost(resample=2), "resample"),
@@ -358,7 +358,7 @@ def test_bad_settings() -> None:
     [RandomForest(trees=12), Bagging(Perceptron(passes=2), members=6),
      Bagging(GaussianNB(), members=4), RandomForest(trees=5, combine="average", depth=2)],
 )  # fmt: skip
-def test_two_threads_do_what_one_does(model: Any) -> None:
+def test_two_threads_give_the_model_of_one(model: Any) -> None:
     X, y = CANCER
     one, two = clone(model).fit(X, y), clone(model).set_params(n_jobs=2).fit(X, y)
     assert one.out_of_bag_ == two.out_of_bag_
@@ -375,7 +375,7 @@ def test_a_forest_is_as_good_as_that_of_scikit_learn() -> None:
     assert ours.score(X, y) == 1.0
 
 
-def test_out_of_the_bag_is_counted_as_in_plain_python() -> None:
+def test_out_of_bag_votes_are_counted_as_in_plain_python() -> None:
     rng = np.random.default_rng(5)
     members, m, classes = 7, 50, 3
     said, bags, codes = rng.integers(0, 3, (members, m)), rng.random((members, m)) < 0.6, rng.integers(0, 3, m)
@@ -400,7 +400,7 @@ def test_out_of_the_bag_is_counted_as_in_plain_python() -> None:
     assert found.fewest == min(n for _, n in alone)
 
 
-def test_the_bound_of_a_vote_is_true_on_data_that_is_drawn_anew() -> None:
+def test_the_bound_of_a_vote_holds_on_fresh_data() -> None:
     """Twenty forests at confidence ½ each, all of them judged on a large sample: the bound is above the true error, for
     these by far."""
     rng = np.random.default_rng(0)
@@ -445,7 +445,7 @@ def test_markov_holds_for_every_vote() -> None:
         assert error <= 4 * (wrong @ wrong.T).mean() / 30 + 1e-12
 
 
-def test_what_is_not_shown_is_said() -> None:
+def test_missing_error_bounds_are_explained() -> None:
     model = RandomForest(trees=5).fit(*CANCER)
     assert "estimate" in model.error_bound().not_shown
     with pytest.raises(InputError, match="average"):
@@ -481,7 +481,7 @@ def test_what_is_not_shown_is_said() -> None:
         RandomForest(trees=4),
     ],
 )
-def test_a_file_holds_all_there_is(model: Any, tmp_path: Path) -> None:
+def test_a_file_stores_the_whole_model(model: Any, tmp_path: Path) -> None:
     X, y = IRIS[0], np.array(["setosa", "versicolor", "virginica"])[IRIS[1]]
     model = clone(model).fit(X, y)
     save(model, tmp_path / "m")
@@ -518,7 +518,7 @@ def test_a_loaded_forest_needs_neither_pickle_nor_scikit_learn(tmp_path: Path) -
     assert b"pickle" not in (tmp_path / "m").read_bytes()
 
 
-def test_names_of_features_and_both_precisions() -> None:
+def test_feature_names_and_both_precisions_are_supported() -> None:
     pandas = pytest.importorskip("pandas")
     X, y = IRIS
     frame = pandas.DataFrame(X, columns=["a", "b", "c", "d"])

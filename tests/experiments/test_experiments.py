@@ -116,14 +116,14 @@ def test_winnow_suffers_from_drift_and_winnow_r_does_not() -> None:
     assert random.points()[-1]["winnow"] > random.points()[-1]["winnow_r"]
 
 
-def test_the_margin_perceptron_keeps_its_promise() -> None:
+def test_the_margin_perceptron_reaches_its_margin() -> None:
     for point in small("margin").panels[1].points():
         assert point["half_margin"] >= 0.5
         assert point["epsilon_margin"] >= 0.9
         assert point["perceptron_margin"] > 0.0
 
 
-def test_a_promise_is_not_claimed_where_every_pass_made_an_update(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_convergence_is_not_claimed_where_every_pass_made_an_update(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(margin, "MAX_PASSES", 2)
     updates, reached = margin.run(margin=0.01, examples=300).panels
     last = reached.points()[-1]
@@ -155,7 +155,7 @@ def test_the_same_seed_gives_the_same_numbers_and_the_same_page(name: str) -> No
     assert other["panels"] != small(name).as_dict()["panels"]
 
 
-def test_fits_find_the_laws_that_made_the_numbers() -> None:
+def test_curve_fits_recover_the_generating_laws() -> None:
     n = [100, 1000, 10_000]
     found = curve_fit.fit_logarithm("p", "c", n, [3 * math.log2(k) - 2 for k in n])
     assert (found.slope, found.intercept) == pytest.approx((3, -2))
@@ -185,7 +185,7 @@ def broken_result() -> ExperimentResult:
     )
 
 
-def test_a_broken_bound_is_found_said_and_an_exit_code(
+def test_a_broken_bound_is_reported_with_an_exit_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = broken_result()
@@ -200,7 +200,7 @@ def test_a_broken_bound_is_found_said_and_an_exit_code(
     assert "which is a defect" in build_page(result)
 
 
-def test_a_bound_of_nothing_is_a_defect() -> None:
+def test_a_bound_without_an_observation_is_a_defect() -> None:
     count = observed_column("count", "Perceptron")
     points = [{"n": 1, "count": None, "count_allowed": 3.0}]
     alone = build_panel(
@@ -212,7 +212,7 @@ def test_a_bound_of_nothing_is_a_defect() -> None:
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_the_command_line_gives_the_promised_keys(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_reports_the_documented_keys(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["experiment", name, *options(name), "--json", "--quiet"]) == 0
     out, err = capsys.readouterr()
     about = json.loads(out)
@@ -227,7 +227,7 @@ def test_the_command_line_gives_the_promised_keys(name: str, capsys: pytest.Capt
     assert {key: about[key] for key in small(name).as_dict()} == json.loads(json.dumps(small(name).as_dict()))
 
 
-def test_the_text_says_what_was_made_and_allowed_and_progress_what_is_done(tmp_path: Path) -> None:
+def test_the_text_shows_mistakes_and_bounds_and_progress_is_shown(tmp_path: Path) -> None:
     report = tmp_path / "r.html"
     command = [sys.executable, "-m", "novikoff", "experiment", "irrelevant-attributes", "--attributes", "1000"]
     done = subprocess.run([*command, "--report", str(report)], capture_output=True, text=True, check=False)
@@ -257,14 +257,14 @@ def test_the_text_says_what_was_made_and_allowed_and_progress_what_is_done(tmp_p
         (["noise", "--report", "no-such-folder/r.html"], "No such file or directory"),
     ],
 )
-def test_what_can_not_be_is_refused(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_impossible_values_are_refused(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["experiment", *arguments]) == 2
     out, err = capsys.readouterr()
     assert sentence in err
     assert out == ""
 
 
-def test_a_lab_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_experiment_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["experiment", "gold"])
     assert "irrelevant-attributes" in capsys.readouterr().err
@@ -315,7 +315,7 @@ class Tags(HTMLParser):
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_the_page_is_whole_and_needs_nothing_else(name: str) -> None:
+def test_the_page_is_complete_and_loads_no_other_file(name: str) -> None:
     result = small(name)
     text = build_page(result)
     tags = Tags(text)
@@ -332,13 +332,13 @@ def test_the_page_is_whole_and_needs_nothing_else(name: str) -> None:
     assert f"--seed {result.settings['seed']}" in text
 
 
-def test_words_can_not_become_markup() -> None:
+def test_texts_are_escaped() -> None:
     tags = Tags(build_page(broken_result()))
     assert "alert(1)" not in "".join(tags.scripts.values())
     assert not any(tag in ("i", "p>") for tag, _ in tags.tags)
 
 
-def test_numbers_as_people_read_them() -> None:
+def test_numbers_are_formatted_for_readers() -> None:
     assert [format_number(v) for v in (None, 0, 12345, 1234.5, 116.658, 0.00316, 0.5)] == [
         "–", "0", "12,345", "1,234", "116.7", "0.00316", "0.5",
     ]  # fmt: skip

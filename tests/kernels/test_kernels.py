@@ -64,7 +64,7 @@ EXPRESSIONS = st.recursive(
 )
 
 
-def test_a_product_is_added_up_term_by_term_dense_and_sparse() -> None:
+def test_dot_products_are_summed_in_order_dense_and_sparse() -> None:
     X, Z = table(1, 40), table(2, 70)
     wanted = [[dot(x, z) for z in Z] for x in X]
     for left in (np.asarray, sp.csr_matrix):
@@ -83,7 +83,7 @@ def test_values_don_t_depend_on_the_block(k: Any, seed: int) -> None:
         assert np.array_equal(whole, k(Z, X).T, equal_nan=True)
 
 
-def test_expressions_are_what_they_say() -> None:
+def test_expressions_equal_their_definition() -> None:
     X, Z = table(3, 12), table(4, 15)
     s, apart = X @ Z.T, ((X[:, None] - Z[None]) ** 2).sum(axis=2)
     f = lambda T: 1.0 + T[:, 0] ** 2  # noqa: E731
@@ -107,7 +107,7 @@ def test_expressions_are_what_they_say() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(k=EXPRESSIONS, seed=st.integers(0, 10**6))
-def test_what_the_algebra_makes_of_kernels_is_a_kernel(k: Any, seed: int) -> None:
+def test_the_algebra_of_kernels_gives_kernels(k: Any, seed: int) -> None:
     X = np.random.default_rng(seed).uniform(-1.0, 1.0, (14, 3))
     with np.errstate(over="ignore"):
         assume(np.isfinite(k(X)).all())
@@ -118,7 +118,7 @@ def test_what_the_algebra_makes_of_kernels_is_a_kernel(k: Any, seed: int) -> Non
 
 @settings(max_examples=60, deadline=None)
 @given(k=EXPRESSIONS)
-def test_spelling_and_files(k: Any) -> None:
+def test_kernels_round_trip_through_text_and_files(k: Any) -> None:
     assert from_plain_data(json.loads(json.dumps(to_plain_data(k)))) == k
     X = table(5, 5)
     with np.errstate(over="ignore"):
@@ -133,7 +133,7 @@ def test_spelling_and_files(k: Any) -> None:
         lambda X, Z: X @ Z.T - 0.5,
     ],
 )
-def test_an_indefinite_kernel_is_caught_with_a_vector(own: Any) -> None:
+def test_an_indefinite_kernel_is_refused_with_a_counterexample(own: Any) -> None:
     X = np.random.default_rng(0).standard_normal((30, 2)) * 0.3
     found = kernels.is_valid(own, X)
     assert not found
@@ -141,7 +141,7 @@ def test_an_indefinite_kernel_is_caught_with_a_vector(own: Any) -> None:
     assert float(found.vector @ own(X, X) @ found.vector) < -found.tolerance
 
 
-def test_symmetry_is_asked_for_and_gram_matrices_are_taken() -> None:
+def test_asymmetric_kernels_are_refused_and_gram_matrices_accepted() -> None:
     G = np.array([[2.0, 1.0], [0.0, 2.0]])
     assert not kernels.is_valid("precomputed", G)
     assert kernels.is_valid("precomputed", G @ G.T)
@@ -172,14 +172,14 @@ def test_symmetry_is_asked_for_and_gram_matrices_are_taken() -> None:
         lambda: kernels.own(lambda X, Z: X + Z)([[1.0, 2.0]], [[1.0, 2.0]]),
     ],
 )
-def test_what_is_no_kernel_is_refused(make: Any) -> None:
+def test_invalid_kernels_are_refused(make: Any) -> None:
     with pytest.raises(InputError):
         make()
 
 
 @settings(max_examples=300, deadline=None)
 @given(x=st.floats(-745.0, 709.7))
-def test_the_exponential_is_as_near_as_it_is_said_to_be(x: float) -> None:
+def test_the_exponential_is_within_its_stated_error(x: float) -> None:
     (value,) = through(exp_in_place, [x])
     with localcontext() as context:
         context.prec = 60
@@ -187,7 +187,7 @@ def test_the_exponential_is_as_near_as_it_is_said_to_be(x: float) -> None:
         assert abs(Decimal(value) - true) <= true * Decimal(EXP_RELATIVE_ERROR) + Decimal(EXP_ABSOLUTE_ERROR)
 
 
-def test_exponentials_at_the_edges() -> None:
+def test_exponentials_are_correct_at_the_limits() -> None:
     found = through(exp_in_place, [0.0, -0.0, 800.0, -800.0, math.inf, -math.inf])
     assert found == [1.0, 1.0, math.inf, 0.0, math.inf, 0.0]
     assert math.isnan(through(exp_in_place, [math.nan])[0])
@@ -195,7 +195,7 @@ def test_exponentials_at_the_edges() -> None:
     assert through(exp2_in_place, whole) == [math.ldexp(1.0, int(k)) for k in whole]
 
 
-def test_the_advice_is_by_the_numbers() -> None:
+def test_the_recommended_representation_follows_the_costs() -> None:
     few = kernels.choose_representation(examples=1000, kernel_cost=50, feature_cost=50**4)
     many = kernels.choose_representation(examples=10**6, kernel_cost=10, feature_cost=66, mistake_rate=0.2)
     assert (few.representation, many.representation) == ("dual", "primal")

@@ -70,7 +70,7 @@ PROBLEMS = {
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("steps", ["scheduled", "adagrad"])
-def test_objective_within_one_per_cent(problem: str, data: str, steps: str) -> None:
+def test_the_objective_is_within_one_per_cent_of_the_optimum(problem: str, data: str, steps: str) -> None:
     X, y = DATA[data]
     settings: dict[str, Any] = {**PROBLEMS[problem], "bias": False, "passes": 1000}
     if steps == "adagrad":

@@ -99,7 +99,7 @@ def in_lanes(a: list[float], b: list[float]) -> float:
 @pytest.mark.parametrize("form", [np.asarray, csr])
 @pytest.mark.parametrize("boolean", [True, False])
 @pytest.mark.parametrize("name", FAMILY)
-def test_equals_its_twin_to_the_last_bit(name: str, boolean: bool, form: Any) -> None:
+def test_it_equals_its_reference_to_the_last_bit(name: str, boolean: bool, form: Any) -> None:
     for seed in range(4):
         X, y = real(seed)
         X = suited(name, X)
@@ -416,12 +416,12 @@ def test_the_threshold_n_needs_the_number_of_features() -> None:
         ({"threshold": 1e30, "margin": 1e30}, r"below 2\^100"),
     ],
 )
-def test_settings_that_make_no_sense(settings: Any, message: str) -> None:
+def test_invalid_settings_are_refused(settings: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Winnow(**settings).fit([[0.0], [1.0]], [0, 1])
 
 
-def test_weighted_examples_move_the_exponents_and_silence_the_bounds() -> None:
+def test_sample_weights_scale_the_exponents_and_withdraw_the_bounds() -> None:
     model = Winnow(threshold=2.0).fit([[1.0, 1.0], [0.5, 0.0]], [0, 1], sample_weight=[2.0, 4.0])
     assert model.coef_[0].tolist() == [2.0**-2 * 2.0**2, 0.25]
     assert list(model.bounds()) == []
@@ -429,7 +429,7 @@ def test_weighted_examples_move_the_exponents_and_silence_the_bounds() -> None:
     assert list(BalancedWinnow(margin=1.0).fit([[1.0], [0.0]], [0, 1]).bounds()) == []
 
 
-def test_single_examples_are_looked_at_before_they_are_judged() -> None:
+def test_single_examples_are_checked_before_they_are_predicted() -> None:
     model = Winnow(threshold=2.0).learn_one({"a": 1.0}, 1).learn_one({"b": 1.0}, 0)
     for call in (model.predict_one, model.score_one):
         with pytest.raises(FeatureRangeError, match=r"feature 'a' has 5\.0"):
@@ -475,9 +475,7 @@ def test_hashed_names_that_share_a_slot_count_once(tmp_path: Path, capsys: pytes
     assert json.loads(capsys.readouterr().out)["radius"] < summed
 
 
-def test_what_is_out_of_range_when_predicting_is_told_with_its_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_predict_names_the_line_of_a_value_out_of_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, model = tmp_path / "d.svm", str(tmp_path / "m.model")
     data.write_text("1 1:1\n-1 2:1\n")
     assert main(["learn", str(data), "--learner", "winnow", "--threshold", "2", "--save", model, "--quiet"]) == 0

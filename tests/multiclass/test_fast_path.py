@@ -40,7 +40,7 @@ class Around:
 @pytest.mark.parametrize(
     "inner", [pytest.param(name, marks=slow_unless(name == "perceptron")) for name in (*INNER, "arow")]
 )
-def test_the_same_bytes_as_the_way_around(name: str, inner: str) -> None:
+def test_the_fast_path_gives_the_same_bytes_as_the_general_path(name: str, inner: str) -> None:
     learner = INNER.get(inner, AROW())
     one = scheme(name, learner)
     try:
@@ -67,7 +67,7 @@ def test_the_same_bytes_as_the_way_around(name: str, inner: str) -> None:
 
 
 @pytest.mark.parametrize("model", [Kesler(), OneVsAll(Perceptron())], ids=["kesler", "one-vs-all"])
-def test_what_is_wrong_is_said_as_before(model: Any) -> None:
+def test_both_paths_give_the_same_errors(model: Any) -> None:
     model = type(model)(model.learner)
     for x, y in [({"a": 1.0, "b": 2.0}, "x"), ({"b": 1.0}, "y"), ({"a": -1.0}, "x")] * 2:
         model.learn_one(x, y)
@@ -88,7 +88,7 @@ def test_what_is_wrong_is_said_as_before(model: Any) -> None:
     assert type(copy.deepcopy(model).predict_one({"a": 1.0})) is str
 
 
-def test_settings_that_change_are_seen() -> None:
+def test_changed_settings_are_noticed() -> None:
     model = Kesler(Perceptron())
     for x, y in [({"a": 1.0}, 0), ({"b": 1.0}, 1), ({"c": 1.0}, 2)] * 2:
         model.learn_one(x, y)
@@ -106,7 +106,7 @@ def test_settings_that_change_are_seen() -> None:
     assert model.learn_one({"a": 1.0}, 0).score_one({"a": 1.0}).keys() == before.keys()
 
 
-def test_the_lane_is_for_examples_of_one_class() -> None:
+def test_the_fast_path_takes_examples_of_one_class_only() -> None:
     lanes = {name for name, model in SCHEMES.items() if type(model)._has_single_labels}
     assert {"kesler", "one-vs-all", "all-vs-all", "code-dense", "hierarchical"} <= lanes
     assert not {"multi-label", "label-ranking"} & lanes

@@ -50,7 +50,7 @@ def weights(model: Any) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("average", [pytest.param(True, marks=slow_unless(False)), False])
-def test_kesler_is_one_long_learner(average: bool) -> None:
+def test_kesler_equals_one_learner_of_the_stacked_weights(average: bool) -> None:
     """The top preference of each example, built in full and learned by a binary AROW without a bias."""
     X, y = stream(1)
     model = Kesler(AROW(average=average, shuffle=False)).fit(csr(X), y)
@@ -87,7 +87,7 @@ def test_several_preferences_are_one_update_along_their_mean(update: Any) -> Non
         pytest.param(SGD(average=True, tail=3.0), marks=slow_unless(False)),
     ],
 )
-def test_one_vs_all_is_many_learners_to_the_last_bit(learner: Any) -> None:
+def test_one_vs_all_equals_separate_learners_to_the_last_bit(learner: Any) -> None:
     X, y = stream(2)
     model = OneVsAll(learner).fit(csr(X), y)
     for c in range(CLASSES):
@@ -97,7 +97,7 @@ def test_one_vs_all_is_many_learners_to_the_last_bit(learner: Any) -> None:
 
 
 @compiled_in_the_slow_set
-def test_label_sets_are_many_learners_to_the_last_bit() -> None:
+def test_label_sets_equal_separate_learners_to_the_last_bit() -> None:
     X, y = stream(3)
     sets = np.eye(CLASSES, dtype=int)[y] | np.eye(CLASSES, dtype=int)[(y + X[:, 0].astype(int)) % CLASSES]
     model = MultiLabel(AROW()).fit(csr(X), sets)
@@ -114,7 +114,7 @@ def test_pairs_average_over_their_own_examples() -> None:
     assert model.coef_[0].tolist() == alone.coef_[0].tolist()
 
 
-def test_what_two_paths_of_a_tree_have_in_common_stays() -> None:
+def test_nodes_shared_by_two_paths_are_not_updated() -> None:
     """One example: the nodes a/b and a/c move, and v is the sum over both."""
     x, r = np.array([2.0, -1.0]), 0.5
     tree = Hierarchical(AROW(r=r, average=False))
@@ -123,7 +123,7 @@ def test_what_two_paths_of_a_tree_have_in_common_stays() -> None:
     assert model.coef_[model.coef_[:, 0].argsort()] == pytest.approx(np.outer([-1.0, 0.0, 1.0], step * x))
 
 
-def test_reductions_and_preferences_say_what_they_are() -> None:
+def test_reductions_and_joint_updates_are_distinguished() -> None:
     apart, whole = (
         (ONE_VS_REST, ONE_VS_ONE, OUTPUT_CODE, BINARY_RELEVANCE, ONLINE_BAGGING, ONLINE_BOOSTING),
         (MULTICLASS_MARGIN, THRESHOLDED_LABELS, LABEL_RANKING, LABEL_TREE),
@@ -132,7 +132,7 @@ def test_reductions_and_preferences_say_what_they_are() -> None:
     assert all(is_joint_update(Scheme(kind)) for kind in whole)
 
 
-def test_batches_single_examples_and_files_give_the_same(tmp_path: Any) -> None:
+def test_batches_single_examples_and_files_give_the_same_model(tmp_path: Any) -> None:
     from novikoff import load, save
 
     X, y = stream(6)

@@ -99,7 +99,7 @@ def step_by_sorting(scores: Any, y: int, limit: float, size: float, duals: Any) 
 
 
 @given(cases())
-def test_a_pass_is_that_of_the_naive_twin(case: Case) -> None:
+def test_a_pass_equals_that_of_the_naive_reference(case: Case) -> None:
     problem, n = case.problem(), len(case.y)
     point, scratch = initial_point(problem, case.X.shape[1]), np.zeros((2, pad_classes(case.classes)))
     idle, due = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -121,7 +121,7 @@ def test_a_pass_is_that_of_the_naive_twin(case: Case) -> None:
 
 
 @given(cases(), st.integers(1, 30), st.integers(0, 3))
-def test_the_gap_is_what_it_is_said_to_be(case: Case, passes: int, seed: int) -> None:
+def test_the_duality_gap_equals_its_definition(case: Case, passes: int, seed: int) -> None:
     problem = case.problem()
     point = initial_point(problem, case.X.shape[1])
     reached = solve(problem, point, passes, seed=seed)
@@ -141,7 +141,7 @@ def feasible(case: Case, duals: Any) -> None:
 
 
 @given(cases(), st.integers(0, 2**32 - 1))
-def test_no_weights_are_better_than_the_dual_says(case: Case, seed: int) -> None:
+def test_no_weights_are_better_than_the_dual_bound(case: Case, seed: int) -> None:
     problem = case.problem()
     reached = solve(problem, initial_point(problem, case.X.shape[1]), 20)
     rng = np.random.default_rng(seed)
@@ -169,7 +169,7 @@ def test_the_optimum_is_reached(case: Case) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_optimum_is_that_of_a_general_solver(seed: int) -> None:
+def test_the_optimum_equals_that_of_a_general_solver(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, d, classes, bias = 7, 2, 3, float(seed % 2)
     case = Case(rng.standard_normal((n, d)), rng.integers(0, classes, n), rng.uniform(0.1, 2.0, n), bias, classes)
@@ -215,7 +215,7 @@ def blobs(n: int = 60, d: int = 4, classes: int = 4, seed: int = 0) -> tuple[Any
     return rng.standard_normal((n, d)) + 1.5 * rng.standard_normal((classes, d))[y], y
 
 
-def test_a_search_goes_on_from_any_other_limit() -> None:
+def test_the_solution_is_shrunk_to_any_new_limits() -> None:
     X, y = blobs()
     case = Case(X, y, np.ones(len(y)), 1.0, 4)
     problem = case.problem()
@@ -235,7 +235,7 @@ def test_a_search_goes_on_from_any_other_limit() -> None:
         assert reached.primal == pytest.approx(alone.primal, rel=3e-8)
 
 
-def test_examples_rest_that_have_nothing_to_say() -> None:
+def test_examples_without_progress_are_skipped() -> None:
     X, y = load_digits(return_X_y=True)
     model = MulticlassSVM(C=0.01).fit(X / 16.0, y)
     rows = to_sparse(Dense(np.ascontiguousarray(X / 16.0).reshape(-1), X.shape[1]))
@@ -262,7 +262,7 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-def test_the_attributes_tell_the_truth() -> None:
+def test_the_attributes_match_the_solution() -> None:
     X, y = blobs()
     model = MulticlassSVM(C=0.3, tolerance=1e-4).fit(X, y)
     case = Case(X, y, np.full(len(y), 0.3), 1.0, 4)
@@ -275,7 +275,7 @@ def test_the_attributes_tell_the_truth() -> None:
     assert model.score(X, y) == (model.predict(X) == y).mean()
 
 
-def test_too_few_passes_are_told_with_the_gap() -> None:
+def test_too_few_passes_warn_with_the_gap() -> None:
     X, y = blobs()
     with pytest.warns(ConvergenceWarning, match="After 2 passes the objective") as told:
         model = MulticlassSVM(C=10.0, passes=2).fit(X, y)
@@ -284,14 +284,14 @@ def test_too_few_passes_are_told_with_the_gap() -> None:
     assert model.passes_ == 2
 
 
-def test_one_class_is_what_is_predicted() -> None:
+def test_a_single_class_is_always_predicted() -> None:
     model = MulticlassSVM().fit([[1.0], [2.0]], ["only", "only"])
     assert model.predict([[5.0], [-5.0]]).tolist() == ["only", "only"]
     assert model.decision_function([[5.0]]).tolist() == [[0.0]]
     assert (model.objective_, model.gap_) == (0.0, 0.0)
 
 
-def test_two_classes_are_the_ordinary_machine() -> None:
+def test_two_classes_equal_the_binary_svm() -> None:
     X, y = blobs(classes=2)
     model = MulticlassSVM(C=0.4, tolerance=1e-10, passes=100_000).fit(X, y)
     other = LinearSVC(loss="hinge", C=0.8, tol=1e-10, max_iter=1_000_000, random_state=0).fit(X, y)
@@ -329,7 +329,7 @@ def test_dense_and_sparse_give_the_same_bytes() -> None:
                 assert (model.decision_function(halves) == models[0].decision_function(X)).all()
 
 
-def test_the_seed_settles_everything() -> None:
+def test_the_seed_determines_the_model() -> None:
     X, y = blobs()
     first, again, other = (MulticlassSVM(seed=seed).fit(X, y) for seed in (3, 3, 4))
     assert (first.coef_ == again.coef_).all()
@@ -345,7 +345,7 @@ def test_settings_changed_after_fit_change_no_prediction(bias: bool) -> None:
     assert model.intercept_.any() == bias
 
 
-def test_a_weight_is_so_many_examples() -> None:
+def test_an_integer_weight_equals_repeated_examples() -> None:
     X, y = blobs()
     weights = np.arange(len(y)) % 3
     weighed = MulticlassSVM(tolerance=1e-10, passes=100_000).fit(X, y, sample_weight=weights)
@@ -358,7 +358,7 @@ def test_a_weight_is_so_many_examples() -> None:
     ("setting", "value"),
     [("C", 0.0), ("C", "1"), ("tolerance", 0.0), ("passes", 0), ("bias", "yes"), ("seed", -1), ("seed", 0.5)],
 )
-def test_settings_that_make_no_sense(setting: str, value: Any) -> None:
+def test_invalid_settings_are_refused(setting: str, value: Any) -> None:
     with pytest.raises(InputError, match=f"{setting} must be"):
         MulticlassSVM(**{setting: value}).fit(*blobs())
 
@@ -378,7 +378,7 @@ def test_bad_numbers_are_refused_with_their_row(value: float, form: Any) -> None
             model.predict(form(X))
 
 
-def test_columns_that_are_not_there_are_refused() -> None:
+def test_missing_columns_are_refused() -> None:
     X, y = blobs()
     table = sp.csr_matrix(X)
     model = MulticlassSVM().fit(table, y)
@@ -389,7 +389,7 @@ def test_columns_that_are_not_there_are_refused() -> None:
         model.predict(table)
 
 
-def test_what_can_not_be_done_is_said() -> None:
+def test_unfitted_models_continuous_labels_and_overflow_are_refused() -> None:
     X, y = blobs()
     with pytest.raises(NotFittedError):
         MulticlassSVM().predict(X)
@@ -428,21 +428,21 @@ def table(name: str) -> tuple[Any, Any]:
 
 
 @real_data
-def test_accuracy_on_usps_is_that_of_liblinear() -> None:
+def test_accuracy_on_usps_equals_that_of_liblinear() -> None:
     mine, other = beside(*table("usps.train.csv.gz"), 0.01)
     X, y = table("usps.test.csv.gz")
     assert abs(mine.score(X, y) - other.score(X, y)) <= 0.003
 
 
 @real_data
-def test_accuracy_on_letters_is_that_of_liblinear() -> None:
+def test_accuracy_on_letters_equals_that_of_liblinear() -> None:
     X, y = table("letter.csv.gz")
     X = StandardScaler().fit(X[:16000]).transform(X)
     mine, other = beside(X[:16000], y[:16000], 0.1)
     assert abs(mine.score(X[16000:], y[16000:]) - other.score(X[16000:], y[16000:])) <= 0.003
 
 
-def test_a_file_holds_all_of_it(tmp_path: Path) -> None:
+def test_a_file_stores_the_whole_model(tmp_path: Path) -> None:
     X, y = load_iris(return_X_y=True)
     model = MulticlassSVM(C=0.01).fit(X, y)
     save(model, tmp_path / "iris.model")

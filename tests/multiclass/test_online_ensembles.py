@@ -36,7 +36,7 @@ def stream(seed: int, rows: int = 50, columns: int = 4, classes: int = 3) -> tup
 
 
 @EVERY
-def test_nothing_is_learned_from_settings_that_make_no_sense(kind: Any) -> None:
+def test_invalid_settings_are_refused(kind: Any) -> None:
     X, y = stream(0)
     wrong: list[tuple[Any, str]] = [({"members": 0}, "members"), ({"seed": -1}, "seed")]
     for changes, words in [*wrong, ({"learner": VotedPerceptron()}, "takes")]:
@@ -56,7 +56,7 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
 # --- Draws ---
 
 
-def test_draws_are_those_of_poisson() -> None:
+def test_draws_follow_the_poisson_distribution() -> None:
     luck = uniform(7, 0, np.arange(20_000), 1)[:, 0]
     for mean in (0.3, 1.0, 4.0, 60.0):
         k = np.array([poisson(u, mean) for u in luck.tolist()])
@@ -131,7 +131,7 @@ def twin(X: Any, y: list[str], members: int, seed: int, boosted: bool) -> tuple[
 @EVERY
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 10**6), members=st.integers(1, 6))
-def test_it_is_its_plain_twin(kind: Any, seed: int, members: int) -> None:
+def test_it_equals_its_reference(kind: Any, seed: int, members: int) -> None:
     X, y = stream(seed)
     model = kind(Perceptron(), members=members, seed=seed).partial_fit(csr(X), y)
     team, mistakes, sums = twin(X, y, members, seed, kind is OnlineBoosting)
@@ -164,7 +164,7 @@ def test_a_bagged_member_is_a_learner_with_these_weights() -> None:
 @EVERY
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 1000), cuts=st.lists(st.integers(0, 50), max_size=5).map(sorted))
-def test_all_ways_to_cut_a_stream_give_the_same_bytes(kind: Any, seed: int, cuts: list[int]) -> None:
+def test_batch_boundaries_do_not_change_the_bytes(kind: Any, seed: int, cuts: list[int]) -> None:
     X, y = stream(seed)
     whole = to_bytes(kind(members=4).partial_fit(csr(X), y))
     parts, saved, one = kind(members=4), kind(members=4), kind(members=4)
@@ -179,7 +179,7 @@ def test_all_ways_to_cut_a_stream_give_the_same_bytes(kind: Any, seed: int, cuts
 
 
 @EVERY
-def test_a_refused_batch_leaves_all_as_it_was(kind: Any) -> None:
+def test_a_refused_batch_changes_nothing(kind: Any) -> None:
     X, y = stream(5)
     model = kind(members=4).partial_fit(csr(X), y)
     kept = to_bytes(model)
@@ -191,7 +191,7 @@ def test_a_refused_batch_leaves_all_as_it_was(kind: Any) -> None:
         assert to_bytes(model) == kept
 
 
-def test_from_files_and_certified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_are_learned_and_certified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     X, y = stream(8)
     data, whole, parts = tmp_path / "data.svm", tmp_path / "whole.model", tmp_path / "parts.model"
     data.write_text("".join(

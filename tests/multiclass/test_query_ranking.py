@@ -48,7 +48,7 @@ def twin(X: Any, grades: Any, qid: Any, update: str) -> tuple[Any, int]:
 
 
 @pytest.mark.parametrize("update", ["top", "uniform", "proportional"])
-def test_equals_its_twin(update: Any) -> None:
+def test_it_equals_its_reference(update: Any) -> None:
     for seed in range(12):
         X, grades, qid = queries(seed)
         model = QueryRanking(Perceptron(shuffle=False), update=update).fit(X, grades, qid)
@@ -59,7 +59,7 @@ def test_equals_its_twin(update: Any) -> None:
         assert model.intercept_.tolist() == [0.0]  # the same for all documents, and so left out
 
 
-def test_batches_files_and_passes_are_one_run(tmp_path: Path) -> None:
+def test_batches_files_and_passes_give_the_same_model(tmp_path: Path) -> None:
     X, grades, qid = queries(1)
     whole = QueryRanking(AROW()).partial_fit(X, grades, qid)
     half = int(np.flatnonzero(qid == 9)[0])
@@ -71,7 +71,7 @@ def test_batches_files_and_passes_are_one_run(tmp_path: Path) -> None:
     assert np.array_equal(whole.partial_fit(X, grades, qid).coef_, twice.coef_)
 
 
-def test_measures() -> None:
+def test_ranking_measures_equal_their_definition() -> None:
     rng = np.random.default_rng(3)
     X, grades, qid = queries(4, count=40)
     model = QueryRanking(SGD(loss="hinge")).fit(X, grades, qid)
@@ -87,13 +87,13 @@ def test_measures() -> None:
     assert found.map == pytest.approx(np.mean(precision), abs=0.02)
 
 
-def test_queries_without_preferences_teach_nothing() -> None:
+def test_queries_without_preferences_change_nothing() -> None:
     model = QueryRanking().fit([[1.0], [2.0], [3.0]], [1, 2, 2], [5, 6, 6])  # one document; equal grades
     assert (model.ledger_.examples, model.ledger_.mistakes, model.ledger_.updates) == (2, 0, 0)
     assert model.coef_.tolist() == [[0.0]]
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_queries_are_refused() -> None:
     X, grades, qid = [[1.0], [2.0], [3.0]], [0, 1, 2], [1, 1, 2]
     for fit, sentence in (
         (lambda: QueryRanking().fit(X, grades), "needs qid"),

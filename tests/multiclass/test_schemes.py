@@ -72,7 +72,7 @@ def one_by_one(model: Any, X: Any, y: Any) -> Any:
 @EVERY
 @settings(max_examples=5)
 @given(seed=st.integers(0, 1000), cuts=st.lists(st.integers(0, 60), max_size=6).map(sorted))
-def test_batches_and_single_examples_with_new_classes_on_the_way(name: str, seed: int, cuts: list[int]) -> None:
+def test_batches_and_single_examples_learn_new_classes_alike(name: str, seed: int, cuts: list[int]) -> None:
     X, y = told(name, seed)
     batch = scheme(name).partial_fit(csr(X), y)
     assert to_bytes(chunks(scheme(name), csr(X), y, cuts)) == to_bytes(batch)
@@ -83,7 +83,7 @@ def test_batches_and_single_examples_with_new_classes_on_the_way(name: str, seed
 
 
 @DENSE_TOO
-def test_dense_and_sparse(name: str) -> None:
+def test_dense_and_sparse_rows_give_the_same_model(name: str) -> None:
     X, y = told(name, 1)
     X[::2] += 0.01 * (X[::2] == 0)
     dense, sparse = scheme(name).partial_fit(X, y), scheme(name).partial_fit(csr(X), y)
@@ -96,7 +96,7 @@ def all_labels(name: str, y: Any) -> list[Any]:
 
 
 @EVERY
-def test_all_classes_known_from_the_start(name: str) -> None:
+def test_declared_classes_give_the_same_model(name: str) -> None:
     X, y = told(name, 2)
     fitted = scheme(name).fit(csr(X), y)
     assert fitted.classes_.tolist() == all_labels(name, y)
@@ -106,7 +106,7 @@ def test_all_classes_known_from_the_start(name: str) -> None:
     assert twice.ledger_.examples == 2 * fitted.ledger_.examples
 
 
-def test_classes_named_on_the_way_are_known_from_then_on() -> None:
+def test_classes_declared_later_are_known_from_then_on() -> None:
     X, y = told("kesler", 3)
     model = scheme("kesler").partial_fit(csr(X[:9]), y[:9])
     before = model.classes_.tolist()
@@ -165,7 +165,7 @@ def test_two_classes_have_one_score(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*ONE_LABEL, "hierarchical"])
-def test_one_class_only(name: str) -> None:
+def test_a_single_class_is_always_predicted(name: str) -> None:
     X = csr(np.eye(3))
     model = scheme(name).fit(X, ["only"] * 3)
     assert model.predict(X).tolist() == ["only"] * 3
@@ -178,7 +178,7 @@ def test_one_class_only(name: str) -> None:
 
 
 @EVERY
-def test_labels_that_were_never_learned_are_wrong_and_nothing_else(name: str) -> None:
+def test_unknown_labels_count_as_errors_and_change_nothing(name: str) -> None:
     X, y = told(name, 7)
     model = scheme(name).fit(csr(X), y)
     before = to_bytes(model)
@@ -187,7 +187,7 @@ def test_labels_that_were_never_learned_are_wrong_and_nothing_else(name: str) ->
     assert to_bytes(model) == before
 
 
-def test_scores_are_shares() -> None:
+def test_scores_are_shares_of_correct_predictions() -> None:
     X, y = told("multi-label", 8)
     model = scheme("multi-label").fit(csr(X), y)
     right = [set(a) == set(b) for a, b in zip(model.predict(X), y, strict=True)]
@@ -204,7 +204,7 @@ def test_scores_are_shares() -> None:
 
 
 @pytest.mark.parametrize("name", ["multi-label", "multi-label-uniform", "label-ranking"])
-def test_examples_that_say_nothing(name: str) -> None:
+def test_empty_label_sets_and_rankings_are_accepted(name: str) -> None:
     X = csr(np.eye(4))
     model = scheme(name).fit(X, [[]] * 4)
     assert model.classes_.size == 0
@@ -218,7 +218,7 @@ def test_examples_that_say_nothing(name: str) -> None:
 
 
 @compiled_in_the_slow_set
-def test_time_goes_on_where_an_example_says_nothing() -> None:
+def test_examples_without_preferences_advance_the_schedule() -> None:
     """Averages are over all examples, those before the first label included."""
     X = csr(np.ones((4, 1)))
     model = LabelRanking(Perceptron(average=True)).partial_fit(X, [[], [], ["a", "b"], []])
@@ -239,7 +239,7 @@ def test_time_goes_on_where_an_example_says_nothing() -> None:
         (np.array([3, 1, 2], np.int8), [1, 2, 3]),
     ],
 )
-def test_labels_of_every_kind(labels: Any, known: Any) -> None:
+def test_labels_of_every_type_are_accepted(labels: Any, known: Any) -> None:
     model = Kesler(Perceptron(passes=5)).fit(csr(np.eye(3)), labels)
     assert model.classes_.tolist() == known
     assert [type(v) for v in model.classes_.tolist()] == [type(v) for v in known]
@@ -292,7 +292,7 @@ def test_bad_labels_change_nothing(name: str, batch: Any, one: Any, message: str
 
 
 @pytest.mark.parametrize("name", ["kesler", "multi-label", "label-ranking"])
-def test_numbers_after_texts_are_refused(name: str) -> None:
+def test_numeric_labels_after_text_labels_are_refused(name: str) -> None:
     X, y = told(name, 9)
     model = scheme(name).partial_fit(csr(X), y)
     before = to_bytes(model)
@@ -338,7 +338,7 @@ def test_bad_examples_change_nothing(name: str) -> None:
     assert to_bytes(model) == to_bytes(never)
 
 
-def test_a_refused_first_example_is_no_beginning() -> None:
+def test_a_refused_first_example_leaves_the_model_unfitted() -> None:
     model = Kesler()
     with pytest.raises(InputError):
         model.learn_one({"a": np.nan}, "x")
@@ -350,14 +350,14 @@ def test_a_refused_first_example_is_no_beginning() -> None:
 
 @OVERFLOWS
 @compiled_in_the_slow_set
-def test_weights_that_run_away_are_refused() -> None:
+def test_diverging_weights_are_refused() -> None:
     model = Kesler(SGD(loss="squared", schedule="constant", rate=1e9))
     X = csr(np.full((60, 2), 1e20))
     with pytest.raises(WeightOverflowError, match="out of range"):
         model.partial_fit(X, [0] * 60, classes=[0, 1, 2])
 
 
-def test_matrices_of_labels() -> None:
+def test_label_matrices_are_accepted() -> None:
     import scipy.sparse as sp
 
     X, matrix = csr(np.eye(3)), np.array([[1, 0, 1], [0, 0, 0], [0, 1, 1]])
@@ -366,7 +366,7 @@ def test_matrices_of_labels() -> None:
         assert to_bytes(MultiLabel(Perceptron()).fit(X, form)) == to_bytes(lists)
 
 
-def test_sample_weights() -> None:
+def test_sample_weights_are_supported() -> None:
     X, y = examples(12)
     weights = np.random.default_rng(12).choice([0.0, 0.5, 1.0, 2.0], len(y))
     for name in ("one-vs-all", "kesler", "kesler-uniform"):
@@ -428,7 +428,7 @@ def test_sample_weights() -> None:
         (Hierarchical(separator=""), "separator must be"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_a_sentence(model: Any, message: str) -> None:
+def test_unsupported_learners_are_refused_with_a_message(model: Any, message: str) -> None:
     y: Any = [["a"], ["b"], ["a", "c"]] if isinstance(model, MultiLabel | LabelRanking) else ["a", "b", "c"]
     for refused in (
         lambda: model.fit(csr(np.eye(3)), y),
@@ -441,12 +441,12 @@ def test_what_does_not_fit_is_refused_with_a_sentence(model: Any, message: str) 
 
 @pytest.mark.parametrize("scheme", [Kesler, OneVsAll, AllVsAll, OutputCode, MultiLabel, LabelRanking, Hierarchical])
 @pytest.mark.parametrize("learner", [Perceptron, OneVsAll(), "perceptron"], ids=["class", "stack", "text"])
-def test_a_stack_of_something_else_is_refused_before_it_learns(scheme: Any, learner: Any) -> None:
+def test_nested_schemes_are_refused_before_learning(scheme: Any, learner: Any) -> None:
     with pytest.raises(InputError, match="such as Perceptron"):
         scheme(learner).fit([[1.0], [2.0]], ["a", "b"])
 
 
-def test_an_exhaustive_code_has_room_for_eleven_classes() -> None:
+def test_an_exhaustive_code_supports_eleven_classes() -> None:
     model = OutputCode(code="exhaustive").fit(csr(np.eye(11)), range(11))
     assert model.coef_.shape == (1023, 11)
     before = to_bytes(model)
@@ -471,7 +471,7 @@ def test_values_out_of_range_are_named() -> None:
             refused({"red": 0.5, "big": -2.0}, "a")
 
 
-def test_a_run_goes_on_with_the_learner_it_began_with() -> None:
+def test_a_run_continues_with_its_first_learner() -> None:
     model = Kesler(Perceptron()).learn_one({"a": 1.0}, "x").learn_one({"b": 1.0}, "y")
     before = to_bytes(model)
     for changes in ({"learner__margin": 3.0}, {"learner": SGD()}, {"learner": None, "update": "uniform"}):
@@ -482,7 +482,7 @@ def test_a_run_goes_on_with_the_learner_it_began_with() -> None:
 
 
 @pytest.mark.skipif(JIT_DISABLED, reason="minutes without Numba")
-def test_hundreds_of_classes() -> None:
+def test_hundreds_of_classes_are_learned() -> None:
     k = 128
     X, y = csr(np.eye(k)), [f"class {c:03}" for c in range(k)]
     for name in ("one-vs-all", "kesler", "code-dense"):
@@ -495,13 +495,13 @@ def test_hundreds_of_classes() -> None:
 
 
 @pytest.mark.slow
-def test_hundreds_of_classes_in_pairs() -> None:
+def test_hundreds_of_classes_are_learned_in_pairs() -> None:
     model = AllVsAll(Perceptron(bias=False)).fit(csr(np.eye(120)), range(120))
     assert model.coef_.shape == (120 * 119 // 2, 120)
     assert (model.predict(csr(np.eye(120))) == np.arange(120)).mean() > 0.9
 
 
-def test_trees() -> None:
+def test_label_trees_are_learned() -> None:
     model = Hierarchical(Perceptron(passes=30), separator=":").fit(csr(np.eye(4)), ["A:x", "A:y", "B", "B:x"])
     assert model.column_names() == ["A", "A:x", "A:y", "B", "B:x"]
     assert model.predict(csr(np.eye(4))).tolist() == ["A:x", "A:y", "B", "B:x"]
@@ -515,7 +515,7 @@ def test_trees() -> None:
 
 @compiled_in_the_slow_set
 @pytest.mark.parametrize("p", [None, 4.0])
-def test_p_norm_inside(p: float | None) -> None:
+def test_p_norm_learners_work_in_schemes(p: float | None) -> None:
     if p is None:
         with pytest.raises(InputError, match="p must be given"):
             Kesler(PNormPerceptron()).learn_one({"a": 1.0}, "x")

@@ -133,7 +133,7 @@ def in_kesler() -> Any:
 
 
 @pytest.mark.parametrize(("name", "update"), list(in_kesler()))
-def test_kesler_equals_the_binary_learner_in_the_large_space(name: str, update: str) -> None:
+def test_kesler_equals_a_binary_learner_on_the_kesler_construction(name: str, update: str) -> None:
     for seed, whole in ((0, False), (1, True)):
         X, y = examples(seed, rows=80, classes=4)
         X = suited(INNER[name], np.round(2 * X) / 4 if whole else X)
@@ -183,7 +183,7 @@ def test_kesler_follows_the_mean_loss_of_all_preferences(name: str, loss_slope: 
 
 
 @compiled_in_the_slow_set
-def test_a_preference_to_both_sides_alike_is_no_step_of_adagrad() -> None:
+def test_a_preference_that_cancels_takes_no_adagrad_step() -> None:
     """Three labels and three others pull the threshold equally to both sides; what is left is nothing, not rounding."""
     words = WORDS[:6]
     for update in ("uniform", "proportional"):
@@ -315,14 +315,14 @@ def equal_apart(name: str, inner: str, X: Any, y: Any) -> None:
 
 
 @pytest.mark.parametrize(("name", "inner"), list(reductions()))
-def test_reductions_equal_binary_learners_of_their_own(name: str, inner: str) -> None:
+def test_reductions_equal_separate_binary_learners(name: str, inner: str) -> None:
     equal_apart(name, inner, *examples(3, rows=40))
 
 
 @settings(max_examples=15)
 @given(seed=st.integers(0, 2**20), rows=st.integers(1, 25), columns=st.integers(1, 19), classes=st.integers(1, 5))
 @pytest.mark.parametrize("name", ["one-vs-all", "all-vs-all", "code-exhaustive"])
-def test_any_stream_equals_binary_learners_of_their_own(
+def test_random_streams_equal_separate_binary_learners(
     name: str, seed: int, rows: int, columns: int, classes: int
 ) -> None:
     equal_apart(name, "perceptron", *examples(seed, rows, columns, classes))
@@ -335,7 +335,9 @@ def test_any_stream_equals_binary_learners_of_their_own(
     "inner", ["perceptron-averaged", "sgd-logistic-adagrad", "sgd-squared-sqrt", "balanced-winnow"]
 )
 @pytest.mark.parametrize("name", ["one-vs-all", "all-vs-all", "code-dense", "code-sparse-loss"])
-def test_any_stream_and_learner(name: str, inner: str, seed: int, rows: int, columns: int, classes: int) -> None:
+def test_random_streams_and_learners_equal_binary_learners(
+    name: str, inner: str, seed: int, rows: int, columns: int, classes: int
+) -> None:
     equal_apart(name, inner, *examples(seed, rows, columns, classes))
 
 
@@ -351,7 +353,7 @@ QUICK_FORM = ("sgd-logistic-adagrad", csr, np.float32)
         for kind in (np.float32, np.float64)
     ],
 )
-def test_one_vs_all_in_either_precision_and_form(inner: str, form: Any, kind: Any) -> None:
+def test_one_vs_all_equals_binary_learners_in_both_precisions(inner: str, form: Any, kind: Any) -> None:
     X, y = examples(4, columns=21, kind=kind)
     X = suited(INNER[inner], X)
     X[::2] += kind(0.01) * (X[::2] == 0)  # every second row without zeros
@@ -364,7 +366,7 @@ def test_one_vs_all_in_either_precision_and_form(inner: str, form: Any, kind: An
 
 @pytest.mark.parametrize("inner", [pytest.param(name, marks=slow_unless(False)) for name in PENALISED])
 @pytest.mark.parametrize("name", ["one-vs-all", "code-dense"])
-def test_penalties_of_classes_known_from_the_start(name: str, inner: str) -> None:
+def test_penalised_columns_equal_penalised_binary_learners(name: str, inner: str) -> None:
     X, y = examples(5)
     model = scheme(name, fresh(inner)).fit(csr(X), y)
     sides = 2 * np.eye(5) - 1 if name == "one-vs-all" else model.words(5)
@@ -405,7 +407,7 @@ def test_p_norm_columns_have_one_unit(p: float) -> None:
         ("code-exhaustive", {"decoding": "loss"}),
     ],
 )
-def test_decisions_are_those_of_naive_code(name: str, changes: dict[str, Any], tie: str) -> None:
+def test_decisions_equal_those_of_naive_code(name: str, changes: dict[str, Any], tie: str) -> None:
     """Scores are small whole numbers, for the ties above all."""
     model = scheme(name, Perceptron(tie=tie), **changes).fit(np.eye(5), list(range(5)))
     rng, state = np.random.default_rng(7), model._state
@@ -419,7 +421,7 @@ def test_decisions_are_those_of_naive_code(name: str, changes: dict[str, Any], t
 
 @compiled_in_the_slow_set
 @pytest.mark.parametrize("inner", ["sgd-logistic-adagrad", "sgd-squared-sqrt"])
-def test_decoding_by_the_loss_of_the_learner(inner: str) -> None:
+def test_loss_based_decoding_uses_the_loss_of_the_learner(inner: str) -> None:
     """A bit of 0 costs what a score of 0 costs, whatever the score is (Allwein, Schapire and Singer)."""
     X, y = examples(8)
     for code in ("dense", "sparse", GIVEN):
@@ -441,7 +443,7 @@ def test_every_pair_has_its_column() -> None:
             assert sides[2] == (-1.0 if (high + 1) % 120 == low else 0.0)
 
 
-def test_codes() -> None:
+def test_output_codes_are_valid() -> None:
     exhaustive = OutputCode(code="exhaustive")
     for k in range(2, 7):
         words = exhaustive.words(k)
@@ -518,7 +520,7 @@ EACH_UPDATE = pytest.mark.parametrize("update", UPDATES)
 
 @EACH_UPDATE
 @MARGINS
-def test_label_sets_equal_their_twin(update: str, margin: float) -> None:
+def test_label_sets_equal_their_reference(update: str, margin: float) -> None:
     X, y = told("multi-label", 11)
     model = scheme("multi-label-uniform", Perceptron(margin=margin), update=update).partial_fit(csr(X), y)
     twin, known = PreferenceTwin(update, margin, X.shape[1]), list[str]()
@@ -535,7 +537,7 @@ def test_label_sets_equal_their_twin(update: str, margin: float) -> None:
 
 @EACH_UPDATE
 @MARGINS
-def test_rankings_equal_their_twin(update: str, margin: float) -> None:
+def test_rankings_equal_their_reference(update: str, margin: float) -> None:
     X, y = told("label-ranking", 12)
     model = scheme("label-ranking", Perceptron(margin=margin), update=update).partial_fit(csr(X), y)
     twin, known = PreferenceTwin(update, margin, X.shape[1]), list[str]()
@@ -553,7 +555,7 @@ def test_rankings_equal_their_twin(update: str, margin: float) -> None:
 
 @EACH_UPDATE
 @MARGINS
-def test_trees_equal_their_twin(update: str, margin: float) -> None:
+def test_trees_equal_their_reference(update: str, margin: float) -> None:
     X, y = told("hierarchical", 13, classes=7, rows=90)
     model = scheme("hierarchical", Perceptron(margin=margin), update=update).partial_fit(csr(X), y)
     twin, known, nodes = PreferenceTwin(update, margin, X.shape[1]), list[str](), list[str]()
@@ -589,7 +591,7 @@ def equal_to_twin(model: Any, twin: PreferenceTwin, known: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("inner", ["perceptron", pytest.param("sgd-logistic-adagrad", marks=slow_unless(False))])
-def test_labels_each_by_itself_equal_binary_learners(inner: str) -> None:
+def test_independent_labels_equal_binary_learners(inner: str) -> None:
     X, y = told("multi-label", 14)
     model = scheme("multi-label", fresh(inner)).partial_fit(csr(X), y)
     known, learners, mistakes = list[str](), list[Any](), 0

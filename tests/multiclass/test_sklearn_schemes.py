@@ -33,7 +33,7 @@ def test_scikit_learn_checks_of_pairs_and_codes(estimator: Any, check: Any) -> N
 
 
 @pytest.mark.parametrize("name", SCHEMES)
-def test_clone_keeps_settings_and_forgets_the_rest(name: str) -> None:
+def test_clone_keeps_settings_and_drops_the_fitted_state(name: str) -> None:
     X, y = told(name, 13)
     model = scheme(name, Perceptron(rate=0.5)).partial_fit(csr(X), y)
     copy = clone(model)
@@ -49,7 +49,7 @@ def test_clone_keeps_settings_and_forgets_the_rest(name: str) -> None:
     assert repr(OutputCode(code=np.eye(2))) == f"OutputCode(code={np.eye(2)!r})"
 
 
-def test_settings_of_the_learner_inside() -> None:
+def test_settings_of_the_base_learner_are_parameters() -> None:
     model = Kesler(Perceptron(rate=2.0), update="uniform")
     assert model.get_params()["learner__rate"] == 2.0
     assert model.set_params(learner=SGD(), learner__rate=0.25).inner.rate == 0.25
@@ -62,7 +62,7 @@ def test_settings_of_the_learner_inside() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::novikoff.SortedLabelsWarning")
-def test_pipeline_and_grid_search() -> None:
+def test_pipelines_and_grid_search_work() -> None:
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(
         make_pipeline(StandardScaler(), Kesler(Perceptron(average=True))),

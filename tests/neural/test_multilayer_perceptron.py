@@ -90,7 +90,7 @@ def test_the_gradient_is_that_of_finite_differences(seed: int, loss: Any, hidden
             assert math.isclose(old - moved[j], slope, rel_tol=1e-5, abs_tol=1e-8), (name, j)
 
 
-def test_deltas_are_on_the_desk() -> None:
+def test_deltas_equal_the_backpropagation_formula() -> None:
     network = MultilayerPerceptron(hidden=(2,)).fit(*XOR)
     net = network._require_fitted().updater
     desk = NetworkWorkspace(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2))
@@ -136,7 +136,7 @@ def twin(network: MultilayerPerceptron, X: Any, y: Any) -> tuple[list[Any], int]
 
 
 @EVERY
-def test_it_is_its_plain_twin(name: str) -> None:
+def test_it_equals_its_reference(name: str) -> None:
     rng = np.random.default_rng(3)
     X, y = rng.standard_normal((50, 4)), rng.integers(0, 3, 50)
     network = model(name).set_params(shuffle=False).fit(X, y)
@@ -154,7 +154,7 @@ def test_it_is_its_plain_twin(name: str) -> None:
 @EVERY
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 1000), cuts=st.lists(st.integers(0, 40), max_size=5).map(sorted))
-def test_all_ways_to_cut_a_stream_give_the_same_bytes(name: str, seed: int, cuts: list[int]) -> None:
+def test_batch_boundaries_do_not_change_the_bytes(name: str, seed: int, cuts: list[int]) -> None:
     X, y = stream(seed)
     whole = to_bytes(model(name).partial_fit(X, y))
     assert to_bytes(model(name).partial_fit(csr(X), y)) == whole
@@ -177,7 +177,7 @@ def test_all_ways_to_cut_a_stream_give_the_same_bytes(name: str, seed: int, cuts
     assert (given / given.sum() == dicts.predict_proba(X[:1])[0]).all()
 
 
-def test_features_that_come_later_begin_as_if_they_had_been_there() -> None:
+def test_late_features_start_with_the_weights_they_would_have_had() -> None:
     X, y = stream(4)
     early = MultilayerPerceptron().learn_one({9: 0.0}, y[0])
     late = MultilayerPerceptron()
@@ -191,7 +191,7 @@ def test_features_that_come_later_begin_as_if_they_had_been_there() -> None:
     assert (early._require_fitted().updater.slots[7:11] == fresh[7:11]).all()
 
 
-def test_first_weights_depend_on_seed_layer_and_place_alone() -> None:
+def test_initial_weights_depend_on_seed_layer_and_position_only() -> None:
     many, few = uniform(5, 0, np.arange(1000), 8), uniform(5, 0, np.arange(7, 9), 8)
     assert (many[7:9] == few).all()
     assert len(np.unique(many)) == many.size
@@ -203,7 +203,7 @@ def test_first_weights_depend_on_seed_layer_and_place_alone() -> None:
 
 
 @EVERY
-def test_a_refused_batch_leaves_all_as_it_was(name: str) -> None:
+def test_a_refused_batch_changes_nothing(name: str) -> None:
     X, y = stream(5)
     network = model(name).partial_fit(X, y)
     kept = to_bytes(network)
@@ -230,7 +230,7 @@ def test_weights_that_grow_out_of_range_are_refused() -> None:
 
 
 @pytest.mark.parametrize("changes", [{}, {"loss": "cross-entropy"}, {"schedule": "constant", "rate": 1.0}])
-def test_exclusive_or(changes: Any) -> None:
+def test_exclusive_or_is_learned(changes: Any) -> None:
     for seed in range(3):
         network = MultilayerPerceptron(hidden=(8,), passes=600, random_state=seed, **changes).fit(*XOR)
         assert network.predict(XOR[0]).tolist() == XOR[1]
@@ -238,7 +238,7 @@ def test_exclusive_or(changes: Any) -> None:
         assert np.allclose(network.predict_proba(XOR[0]).sum(axis=1), 1.0)
 
 
-def test_digits() -> None:
+def test_digits_are_learned() -> None:
     X, y = load_digits(return_X_y=True)
     X = X / 16
     network = MultilayerPerceptron(hidden=(32,), passes=20).fit(X[:1200], y[:1200])
@@ -261,14 +261,14 @@ def test_new_classes_count_as_mistakes_and_get_a_unit() -> None:
     assert set(network.score_one({"meows": 1.0})) == {"dog", "cat", "bird"}
 
 
-def test_a_batch_that_is_not_full_waits() -> None:
+def test_an_incomplete_mini_batch_waits() -> None:
     X, y = stream(6)
     network = MultilayerPerceptron(batch=100).partial_fit(X, y)
     assert network.ledger_.updates == 0
     assert (network.coefs_[0] == MultilayerPerceptron()._build_updater(6, np.float64).slots[1:]).all()
 
 
-def test_bad_settings() -> None:
+def test_bad_settings_are_refused() -> None:
     for changes, words in [
         ({"hidden": ()}, "hidden"), ({"hidden": 16}, "hidden"), ({"hidden": (0,)}, "hidden"),
         ({"hidden": "16"}, "hidden"),
@@ -283,7 +283,7 @@ def test_bad_settings() -> None:
 # --- Certificates and the command line ---
 
 
-def test_a_certificate_says_that_there_is_no_theorem() -> None:
+def test_a_certificate_states_that_no_theorem_applies() -> None:
     X, y = stream(7)
     certificate = certify(MultilayerPerceptron(passes=2).fit(X, y), X, y)
     assert certificate.bounds == []
@@ -292,7 +292,7 @@ def test_a_certificate_says_that_there_is_no_theorem() -> None:
     assert verify(certificate, X * 2, y) != []
 
 
-def test_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_are_learned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, model_file = tmp_path / "m.model", str(tmp_path / "a.model")
     X, y = stream(8)
     data = tmp_path / "data.svm"

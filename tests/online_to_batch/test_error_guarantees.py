@@ -36,7 +36,7 @@ def failures(name: str, method: str, count: int, runs: int) -> tuple[int, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "method", "count"), CASES)
-def test_guarantees_hold_as_often_as_they_say(name: str, method: str, count: int) -> None:
+def test_guarantees_hold_with_the_stated_confidence(name: str, method: str, count: int) -> None:
     """2,500 streams: a true guarantee fails this test with probability 1e-6 at most."""
     failed, _ = failures(name, method, count, 2500)
     assert failed <= most_failures(2500, METHODS[method]["delta"])
@@ -50,7 +50,7 @@ def test_guarantees_hold_on_some_streams(method: str) -> None:
     assert failed <= most_failures(120, METHODS[method]["delta"])
 
 
-def test_a_bound_that_is_too_good_would_be_found_out() -> None:
+def test_a_bound_that_is_too_tight_fails_the_test() -> None:
     """The trial itself is tried: half the bound of the longest survivor is broken too often on noisy labels, and so is
     ε after tests of half the length."""
     world, learner = WORLDS["noisy corners"]
@@ -90,14 +90,14 @@ def halving() -> Halving:
         *(pytest.param(kind, 2500, marks=pytest.mark.slow) for kind in (Elimination, halving, Rectangle)),
     ],
 )
-def test_consistent_hypotheses_are_as_good_as_they_say(make: Any, runs: int) -> None:
+def test_consistent_hypotheses_keep_their_guarantee(make: Any, runs: int) -> None:
     world = boolean_world()
     if make is halving:  # a conjunction without negations
         world = world._replace(positive=(world.points[:, 0] * world.points[:, 1]).astype(float))
     assert consistent_runs(make, world, 40, runs) <= most_failures(runs, 0.2)
 
 
-def test_a_sample_check_says_how_many_were_needed() -> None:
+def test_a_sample_check_reports_the_needed_size() -> None:
     world = boolean_world()
     X, y = world.stream(np.random.default_rng(0), 100)
     model = Elimination().fit(X, y)

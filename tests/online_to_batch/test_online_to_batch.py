@@ -136,7 +136,7 @@ class Twin:
 
 
 @pytest.mark.parametrize("name", EVERYONE)
-def test_every_method_is_what_its_twin_says(name: str) -> None:
+def test_every_method_equals_its_reference(name: str) -> None:
     inner = INNER[name]
     X, y = stream(name, 3)
     probes, _ = stream(name, 4, rows=30)
@@ -173,7 +173,7 @@ def test_every_method_is_what_its_twin_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHOD_NAMES)
-def test_the_average_and_the_run_are_those_of_the_learner_alone(method: str) -> None:
+def test_the_wrapped_run_equals_that_of_the_learner(method: str) -> None:
     X, y = real(8, columns=5)
     model = made(method, Perceptron(shuffle=False)).fit(X, y)
     alone = Perceptron(average=True, shuffle=False).fit(X, y)
@@ -218,7 +218,7 @@ def test_every_way_to_learn_gives_the_same_bytes(method: str) -> None:
 
 @settings(max_examples=10)
 @given(cuts=st.lists(st.integers(0, 80), max_size=6).map(sorted), seed=st.integers(0, 1000))
-def test_any_cut(cuts: list[int], seed: int) -> None:
+def test_batch_boundaries_do_not_change_the_model(cuts: list[int], seed: int) -> None:
     X, y = real(seed, rows=80, columns=4)
     for method in METHOD_NAMES:
         model = made(method, seed=seed, most_hypotheses=5)
@@ -239,7 +239,7 @@ def test_every_way_to_learn_gives_the_same_bytes_with_every_learner(method: str,
 
 
 @pytest.mark.parametrize("method", METHOD_NAMES)
-def test_features_may_come_later(method: str) -> None:
+def test_late_features_are_accepted(method: str) -> None:
     X, y = real(12, columns=6)
     rows = [{f"f{j}": float(v) for j, v in enumerate(x[: 3 + t // 12]) if v} for t, x in enumerate(X)]
     straight, resumed = made(method), made(method)
@@ -250,7 +250,7 @@ def test_features_may_come_later(method: str) -> None:
     assert straight.predict_one({"f0": 1.0, "never": 2.0}) == straight.predict_one({"f0": 1.0})
 
 
-def test_a_refused_batch_leaves_everything_as_it_was() -> None:
+def test_a_refused_batch_changes_nothing() -> None:
     X, y = real(5, rows=40, columns=4)
     bad = X.copy()
     bad[30, 2] = np.inf
@@ -265,7 +265,7 @@ def test_a_refused_batch_leaves_everything_as_it_was() -> None:
 # --- Storage ---
 
 
-def test_memory_is_constant_or_that_of_the_changes() -> None:
+def test_memory_is_constant_or_proportional_to_the_updates() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30_000, 8))
     y = np.where(X[:, 0] + 0.2 * rng.standard_normal(30_000) > 0, 1, -1)
@@ -281,7 +281,7 @@ def test_memory_is_constant_or_that_of_the_changes() -> None:
     assert sizes["vote"] <= listed + (8 * 12 + 17) * (model.ledger_.updates - changes)
 
 
-def test_the_penalised_choice_tries_no_more_than_it_may() -> None:
+def test_the_penalised_method_evaluates_a_limited_number_of_hypotheses() -> None:
     X, y = real(1, rows=300, columns=6)
     every, some = (made("penalised", most_hypotheses=n).fit(X, y) for n in (1000, 8))
     assert every._state.changes.sizes[0] + 1 == len(every._state.picked) > 8 == len(some._state.picked)
@@ -300,7 +300,7 @@ def test_the_penalised_choice_tries_no_more_than_it_may() -> None:
 # --- Random stopping ---
 
 
-def test_every_time_is_drawn_as_often_as_any_other() -> None:
+def test_stopping_times_are_uniform() -> None:
     counts = np.zeros(12)
     for seed in range(6000):
         state = OnlineToBatchState(None, None, None, 0, None, None, {})  # type: ignore[arg-type]
@@ -338,13 +338,13 @@ def test_every_time_is_drawn_as_often_as_any_other() -> None:
         (OnlineToBatch(seed=-1), "seed must be a whole number"),
     ],
 )
-def test_absurd_settings_are_refused_with_a_sentence(model: Any, message: str) -> None:
+def test_invalid_settings_are_refused(model: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         model.fit([[0.0], [1.0]], [0, 1])
 
 
 @pytest.mark.filterwarnings("ignore::novikoff.SortedLabelsWarning")
-def test_nothing_is_promised_where_nothing_is_known() -> None:
+def test_no_bound_is_given_without_a_guarantee() -> None:
     X, y = real(1, rows=20, columns=3)
     open_ = made("controlled-testing", epsilon=0.01, delta=0.01).fit(X, y)
     assert (open_.stopped_, open_.bound_) == (False, None)
@@ -362,7 +362,7 @@ def test_nothing_is_promised_where_nothing_is_known() -> None:
     assert made("longest-survivor").partial_fit(X[:1], [-1], **BOTH).bound_ is None  # the first was wrong
 
 
-def test_the_first_hypothesis_that_lasts_is_the_promise_of_the_paper() -> None:
+def test_the_first_survivor_has_the_bound_of_the_paper() -> None:
     """Numbers by hand: three mistakes, then 60 right answers; ε = 0.1, δ = 0.05."""
     X, y = np.eye(4)[[0, 1, 2, *[3] * 70]], np.array([-1, -1, -1, *[1] * 70])
     model = OnlineToBatch(Perceptron(bias=False, shuffle=False), method="controlled-testing").fit(X, y)
@@ -372,7 +372,7 @@ def test_the_first_hypothesis_that_lasts_is_the_promise_of_the_paper() -> None:
     assert longest.bound_ == pytest.approx(1 - (0.05 / 20) ** (1 / 70), rel=1e-12)
 
 
-def test_weights_are_refused() -> None:
+def test_sample_weights_are_refused() -> None:
     model = OnlineToBatch()
     state = model._build_state(1, np.float64, None, BinaryLabels(-1, 1))
     with pytest.raises(InputError, match="takes examples of weight 1"):
@@ -393,7 +393,7 @@ def test_scikit_learn_checks_of_other_methods(estimator: Any, check: Any) -> Non
     check(estimator)
 
 
-def test_clone_keeps_settings_and_forgets_the_rest() -> None:
+def test_clone_keeps_settings_and_drops_the_fitted_state() -> None:
     model = made("penalised", Perceptron(rate=0.5)).fit([[0.0], [1.0]], [0, 1])
     copy = clone(model)
     assert repr(copy) == repr(model) == "OnlineToBatch(learner=Perceptron(rate=0.5), method='penalised')"

@@ -54,7 +54,7 @@ def of_dockerfile() -> list[str]:
 # --- Their structure ---
 
 
-def test_the_documented_unit_is_the_one_in_the_folder() -> None:
+def test_the_documented_unit_equals_the_file() -> None:
     page = (ROOT / "docs" / "service.md").read_text()
     assert f"```ini\n{UNIT.read_text()}```" in page
 
@@ -75,7 +75,7 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
     assert "novikoff.service" not in done.stderr, done.stderr
 
 
-def test_the_dockerfile_is_of_one_piece() -> None:
+def test_the_dockerfile_is_consistent() -> None:
     """Nothing is built: this needs a container engine."""
     found = instructions()
     known = {

@@ -66,7 +66,7 @@ def test_the_wheel_has_the_library_and_is_small(wheel: Path) -> None:
     assert wheel.stat().st_size < WHEEL_MEGABYTES * 2**20
 
 
-def test_numba_is_not_there(python: Path) -> None:
+def test_numba_is_not_installed(python: Path) -> None:
     found = run(
         python,
         "-c",

@@ -36,7 +36,7 @@ def chunks(model: Any, X: Any, y: Any, cuts: list[int]) -> Any:
 @EVERYONE
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("form", [np.asarray, csr])
-def test_batch_chunks_and_rows(name: str, kind: Any, form: Any) -> None:
+def test_batches_chunks_and_single_rows_give_the_same_bytes(name: str, kind: Any, form: Any) -> None:
     X, y = real(1, kind=kind)
     X = suited(name, X)
     X = form(X)
@@ -47,7 +47,7 @@ def test_batch_chunks_and_rows(name: str, kind: Any, form: Any) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(cuts=st.lists(st.integers(0, 60), max_size=6).map(sorted), seed=st.integers(0, 1000))
-def test_any_cut(cuts: list[int], seed: int) -> None:
+def test_batch_boundaries_do_not_change_the_bytes(cuts: list[int], seed: int) -> None:
     X, y = real(seed)
     for name in ("perceptron-averaged", "sgd-logistic-sqrt-elastic", "voted-perceptron", "winnow-thick-averaged"):
         Z = suited(name, X)
@@ -56,7 +56,7 @@ def test_any_cut(cuts: list[int], seed: int) -> None:
 
 @EVERYONE
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_one_by_one_from_arrays_and_dicts(name: str, kind: Any) -> None:
+def test_single_examples_from_arrays_and_dicts_give_the_same_bytes(name: str, kind: Any) -> None:
     X, y = real(2, kind=kind)
     X = suited(name, X)
     batch = to_bytes(fresh(name).fit(X, y))
@@ -70,7 +70,7 @@ def test_one_by_one_from_arrays_and_dicts(name: str, kind: Any) -> None:
 
 
 @GROWS
-def test_a_named_growing_stream_resumed_at_every_example(name: str) -> None:
+def test_a_stream_with_new_names_can_be_resumed_at_every_example(name: str) -> None:
     X, y = real(12, rows=30)
     X = suited(name, X)
     examples = [{f"f{j}": float(v) for j, v in enumerate(x[: 3 + t // 3]) if v} for t, x in enumerate(X)]
@@ -95,7 +95,7 @@ def test_names_are_the_columns_of_a_data_frame(name: str) -> None:
 
 
 @EVERYONE
-def test_save_and_resume_in_the_middle(name: str, tmp_path: Path) -> None:
+def test_saving_and_resuming_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
     X, y = real(4)
     X = suited(name, X)
     path = tmp_path / "half.model"
@@ -167,7 +167,7 @@ def test_dense_equals_csr_to_the_last_bit(name: str, kind: Any, stream: Any) -> 
 
 @EVERYONE
 @STREAMS
-def test_one_example_scores_as_in_a_batch(name: str, stream: Any) -> None:
+def test_one_example_is_scored_as_in_a_batch(name: str, stream: Any) -> None:
     X, y = stream(9)
     X = suited(name, X)
     model = fresh(name).fit(X, y)
@@ -180,7 +180,7 @@ def test_one_example_scores_as_in_a_batch(name: str, stream: Any) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 1e-5, 1e-3, 0.3])
 @pytest.mark.parametrize("name", ["perceptron-averaged", "voted-perceptron", "sgd-hinge-adagrad-elastic"])
-def test_large_tables_with_few_and_many_zeros(name: str, share: float) -> None:
+def test_large_tables_with_few_and_many_zeros_give_the_same_bytes(name: str, share: float) -> None:
     """Many blocks of rows are brought into order, with stretches of rows in between that need not be."""
     X, y = without_zeros(5, rows=400 if JIT_DISABLED else 30_000)
     X = suited(name, X)
@@ -198,7 +198,7 @@ def test_large_tables_with_few_and_many_zeros(name: str, share: float) -> None:
     "learner",
     [Perceptron(), Perceptron(margin=0.5, average=True), SGD(loss="hinge", schedule="constant", average=True)],
 )
-def test_few_zeros_among_examples_of_many_weights(learner: Any, zeros: int) -> None:
+def test_a_few_zeros_and_sample_weights_do_not_change_the_bytes(learner: Any, zeros: int) -> None:
     """The loop takes some dense rows with zeros by itself, and scores two rows at once; an example of weight 0 is
     passed over, and one that can't be learned is found wherever it is."""
     rng = np.random.default_rng(zeros)
@@ -217,7 +217,7 @@ def test_few_zeros_among_examples_of_many_weights(learner: Any, zeros: int) -> N
 
 
 @EVERYONE
-def test_small_batches_with_zeros(name: str) -> None:
+def test_small_batches_with_zeros_give_the_same_bytes(name: str) -> None:
     """Batches smaller than the model are looked through before they are learned."""
     X, y = real(4, rows=12, columns=300)
     X = suited(name, X)
@@ -235,7 +235,7 @@ WEIGHED = [
 
 
 @pytest.mark.parametrize("name", WEIGHED)
-def test_sample_weights_dense_and_sparse(name: str) -> None:
+def test_sample_weights_give_the_same_bytes_dense_and_sparse(name: str) -> None:
     X, y = zeros_here_and_there(7)
     X = suited(name, X)
     weights = np.random.default_rng(7).choice([0.0, 0.5, 1.0, 2.0], len(y))
@@ -246,7 +246,7 @@ def test_sample_weights_dense_and_sparse(name: str) -> None:
 
 
 @EVERYONE
-def test_terms_of_a_sparse_row_stay_in_their_order(name: str) -> None:
+def test_terms_of_a_sparse_row_keep_their_order(name: str) -> None:
     """As those of a dict do: the order of terms is the order of summation."""
     X, y = real(8, rows=400)
     X = suited(name, X)
@@ -264,14 +264,14 @@ def test_terms_of_a_sparse_row_stay_in_their_order(name: str) -> None:
     assert batch.decision_function(untidy).tolist() == scores
 
 
-def test_a_name_is_known_even_if_it_only_ever_had_a_zero() -> None:
+def test_a_name_with_only_zeros_is_known() -> None:
     model = novikoff.Perceptron().learn_one({"a": 1.0, "b": 0.0}, 0).learn_one({"c": 0}, 1)
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
     assert model.coef_.tolist() == [[-1.0, 0.0, 0.0]]
 
 
 @EVERYONE
-def test_passes_are_the_stream_again(name: str) -> None:
+def test_passes_equal_the_repeated_stream(name: str) -> None:
     X, y = real(10)
     X = suited(name, X)
     twice = fresh(name, passes=2).fit(X, y)

@@ -151,7 +151,7 @@ def test_p_norm_with_p_two_is_the_perceptron(stream: Any) -> None:
     assert plain.ledger_.mistake_times.tolist() == p_norm.ledger_.mistake_times.tolist()
 
 
-def test_margin_perceptron_keeps_its_word_where_large_weights_come_and_go() -> None:
+def test_margin_perceptron_keeps_its_margin_with_large_weights() -> None:
     X, y = np.array([[1e9, 1, 0], [1e9, -1, 0], [0, 0.9, 2]]), [1, -1, 1]
     model = MarginPerceptron(gamma=0.98, epsilon=0.02, bias=False, passes=50).fit(X, y)
     w = model.coef_[0]

@@ -32,14 +32,14 @@ def wrong(capsys: pytest.CaptureFixture[str], model: Path, data: Path, out: Path
     return float(json.loads(capsys.readouterr().out)["model_error"])
 
 
-def test_ensembles_remember_their_map(circle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ensembles_store_their_feature_map(circle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = tmp_path / "m.model"
     how = ["--map", "poly:2", "--learner", "perceptron", "--passes", "5", "--members", "5", "--quiet"]
     assert main(["learn", str(circle), "--scheme", "bagging", *how, "--save", str(model)]) == 0
     assert wrong(capsys, model, circle, tmp_path / "p.txt") < 0.15
 
 
-def test_a_full_memory_is_told_as_such(circle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_memory_limit_is_reported_as_such(circle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learn", str(circle), "--learner", "kernel-perceptron", "--memory", "0.002", "--quiet"]) == 2
     said = capsys.readouterr().err
     assert "memory" in said
@@ -47,12 +47,12 @@ def test_a_full_memory_is_told_as_such(circle: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("learner", [KernelPerceptron(), MultilayerPerceptron()])
-def test_hypotheses_are_chosen_among_weight_vectors(learner: Any) -> None:
+def test_online_to_batch_refuses_learners_without_a_weight_vector(learner: Any) -> None:
     with pytest.raises(InputError, match="tell two labels apart by a weight vector"):
         OnlineToBatch(learner, method="vote").fit([[0.0], [1.0]], [0, 1])
 
 
-def test_examples_of_no_weight_in_the_certificate_of_a_kernel(tmp_path: Path) -> None:
+def test_examples_of_weight_zero_are_certified_with_a_kernel(tmp_path: Path) -> None:
     path, certificate = tmp_path / "d.vw", tmp_path / "c.json"
     path.write_text("".join(f"{1 if k % 2 else -1} {k % 3} | a:{k % 2} b:{k % 5}\n" for k in range(1, 30)))
     how = ["--learner", "kernel-perceptron", "--certificate", str(certificate), "--quiet"]
@@ -61,7 +61,7 @@ def test_examples_of_no_weight_in_the_certificate_of_a_kernel(tmp_path: Path) ->
     assert main(["verify", str(certificate), str(path)]) == 0
 
 
-def test_consistency_that_was_not_counted_is_not_claimed() -> None:
+def test_uncounted_consistency_is_not_claimed() -> None:
     X = np.array([[1, 1], [1, 1], [1, 0], *[[0, 1]] * 300])
     model = Elimination(shuffle=False).fit(X, [0, 1, 0, *[0] * 300])
     assert (model.predict(X) != np.array([0, 1, 0, *[0] * 300])).any()
@@ -69,7 +69,7 @@ def test_consistency_that_was_not_counted_is_not_claimed() -> None:
     assert "if any of its class agrees with all examples" in model._describe_guarantee()["sentence"]
 
 
-def test_examples_that_come_twice_promise_nothing(circle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_repeated_examples_withdraw_the_guarantee(circle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learn", str(circle), str(circle), "--output-hypothesis", "vote", "--quiet"]) == 2
     assert "name each file once" in capsys.readouterr().err
     for titles, promised in (([circle], True), ([circle, circle], False)):
@@ -78,7 +78,7 @@ def test_examples_that_come_twice_promise_nothing(circle: Path, capsys: pytest.C
         assert (certificate.document["hypothesis"]["bound"] is not None) == promised
 
 
-def test_a_kernel_in_a_bag_takes_three_labels() -> None:
+def test_bagged_kernel_learners_take_three_labels() -> None:
     X, y = np.eye(3).repeat(6, axis=0), np.arange(3).repeat(6)
     assert (Bagging(KernelPerceptron(passes=3), members=5).fit(X, y).predict(X) == y).mean() > 0.6
 
@@ -93,14 +93,14 @@ def test_a_kernel_in_a_bag_takes_three_labels() -> None:
         (("--learner", "kernel-perceptron", "--budget", "3"), "--learner-budget is the learner's own"),
     ],
 )
-def test_options_of_something_else(
+def test_options_without_a_meaning_for_the_learner_are_refused(
     options: tuple[str, ...], said: str, circle: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["learn", str(circle), *options, "--quiet"]) == 2
     assert said in capsys.readouterr().err
 
 
-def test_another_random_state_is_refused_on_the_way(
+def test_another_random_state_is_refused_during_a_run(
     circle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = tmp_path / "m.model"
@@ -113,7 +113,7 @@ def test_another_random_state_is_refused_on_the_way(
     assert getattr(loaded, "random_state", getattr(loaded, "seed", None)) == 3
 
 
-def test_names_of_their_own_are_kept_in_the_dual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_representation_auto_takes_unhashed_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "d.jsonl"
     path.write_text("".join(f'{{"label": {k % 2}, "x": {k % 2}, "z": {k % 3}}}\n' for k in range(40)))
     how = ["--learner", "kernel-perceptron", "--representation", "auto", "--bits", "0", "--json", "--quiet"]

@@ -737,7 +737,7 @@ def test_no_text_breaks_a_parser_in_the_long_run(kind: str, tmp_path: Path) -> N
 
 @needs_fences
 @pytest.mark.parametrize("late", [True, False])
-def test_a_fence_is_one(late: bool) -> None:
+def test_guard_pages_stop_the_process(late: bool) -> None:
     """A read past the end, or before the beginning, of a block ends the process."""
     place = "len(text)" if late else "-1"
     code = f"""
@@ -783,7 +783,7 @@ def test_no_column_of_a_dictionary_comes_twice_in_a_row(kind: str, content: byte
         assert len(columns) == len(set(columns))
 
 
-def test_a_cache_has_no_room_for_several_labels(tmp_path: Path) -> None:
+def test_a_cache_does_not_store_several_labels(tmp_path: Path) -> None:
     path = tmp_path / "data.svm"
     path.write_bytes(b"1,2 1:1\n3 2:1\n 3:1\n")
     with pytest.raises(InputError, match="--cache is for"):

@@ -149,7 +149,7 @@ COVERING = [
 """Every format and every learner once, in the tests of every day."""
 
 
-def test_all_that_can_be_served_is_covered() -> None:
+def test_every_servable_learner_is_covered() -> None:
     served = {
         name
         for name in [*learner_registry.names(), *scheme_registry.names()]
@@ -162,13 +162,15 @@ def test_all_that_can_be_served_is_covered() -> None:
 
 
 @pytest.mark.parametrize(("fmt", "learner"), COVERING)
-def test_scores_are_the_same_all_ways(fmt: str, learner: str, server: Server, tmp_path: Path) -> None:
+def test_scores_are_the_same_in_every_interface(fmt: str, learner: str, server: Server, tmp_path: Path) -> None:
     check_pair(fmt, learner, server, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("fmt", "learner"), [pair for pair in PAIRS if pair not in COVERING])
-def test_scores_are_the_same_all_ways_for_all_pairs(fmt: str, learner: str, server: Server, tmp_path: Path) -> None:
+def test_scores_are_the_same_in_every_interface_for_all_pairs(
+    fmt: str, learner: str, server: Server, tmp_path: Path
+) -> None:
     check_pair(fmt, learner, server, tmp_path)
 
 
@@ -213,7 +215,7 @@ def check_cluster(fmt: str, learner: str, server: Server, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("fmt", "learner"), [("csv", "averaged-perceptron"), ("jsonl", "kesler"), ("text", "averaged-perceptron")]
 )
-def test_scores_of_a_model_of_a_cluster_are_the_same_all_ways(
+def test_scores_of_a_cluster_model_are_the_same_in_every_interface(
     fmt: str, learner: str, server: Server, tmp_path: Path
 ) -> None:
     check_cluster(fmt, learner, server, tmp_path)
@@ -277,7 +279,7 @@ def write_again(home: Path, kind: str, rows: list[Row]) -> Path:
 )  # fmt: skip
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=raw_rows)
-def test_any_row_gives_the_same_score_all_ways(
+def test_any_row_gives_the_same_score_in_every_interface(
     fmt: str, learner: str, rows: list[Row], folder: Path, server: Server
 ) -> None:
     kind, name = FORMATS[fmt][0], f"any-{served_name(fmt, learner)}"
@@ -312,7 +314,7 @@ def frames(rows: list[Row]) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("fmt", ["csv", "csv with a dictionary", "numbers", "jsonl", "parquet", "csv with a map"])
 @pytest.mark.parametrize("without_arrow", [False, True])
-def test_data_frames_and_arrow_tables(
+def test_data_frames_and_arrow_tables_are_scored(
     fmt: str, without_arrow: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = random_rows(60)
@@ -347,7 +349,7 @@ def test_a_table_without_names_is_matched_by_position(tmp_path: Path) -> None:
     assert in_columns([model.score_one({"2": a, "3": b}) for _, a, b in frame.values.tolist()], 4) == wanted
 
 
-def test_lists_of_texts_and_a_frame_of_one_column(tmp_path: Path) -> None:
+def test_lists_of_texts_and_one_column_frames_are_scored(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
     rows = random_rows(30)
     model, path = trained(tmp_path, "text", "arow", rows)
@@ -371,7 +373,7 @@ def bank(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return trained(tmp_path_factory.mktemp("bank"), request.param, "arow", random_rows(80))[0]
 
 
-def test_names_of_features_are_taken_as_columns(bank: Any) -> None:
+def test_feature_names_are_accepted_as_columns(bank: Any) -> None:
     plain = bank.score_one({"age": 30, "job": "nurse"})
     assert plain == bank.score_one({"age": 30, "job=nurse": 1}) == bank.score_one({"age": 30.0, "job=nurse": True})
     assert plain == bank.score_one(["job=nurse"]) + plain - bank.score_one({"job": "nurse"})
@@ -395,7 +397,7 @@ def test_missing_values_and_missing_columns_are_the_same(bank: Any) -> None:
     assert bank.score_one({}) == bank.score_one({"age": None})
 
 
-def test_numbers_and_truth_values_in_columns(bank: Any) -> None:
+def test_numbers_and_booleans_in_columns_are_scored(bank: Any) -> None:
     assert bank.score_one({"code": 1}) == bank.score_one({"code": "1"}) == bank.score_one({"code": 1.0})
     assert bank.score_one({"code": np.int64(1)}) == bank.score_one({"code": np.float32(1.0)})
     assert bank.score_one({"code": 1.5}) == bank.score_one({"code": "1.5"})
@@ -431,7 +433,7 @@ def test_integers_as_codes_are_categories_and_not_numbers(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("fmt", ["csv", "csv with a dictionary", "numbers", "jsonl with a dictionary", "text"])
 @pytest.mark.parametrize("learner", ["arow", "auto", "kernel-perceptron", "one-vs-all"])
-def test_learning_goes_on_from_raw_rows_as_from_a_file(fmt: str, learner: str, tmp_path: Path) -> None:
+def test_learning_continues_from_raw_rows_as_from_a_file(fmt: str, learner: str, tmp_path: Path) -> None:
     rows = rows_for(learner, 40)
     model, _ = trained(tmp_path, fmt, learner, rows[:30])
     kind, new = FORMATS[fmt][0], rows[30:]
@@ -460,7 +462,7 @@ def test_refused_raw_rows_leave_no_names_behind(tmp_path: Path) -> None:
     assert to_bytes(model) == before
 
 
-def test_arrays_and_columns_with_numbers_are_taken_as_before(tmp_path: Path) -> None:
+def test_arrays_and_numbered_columns_are_accepted(tmp_path: Path) -> None:
     rows = random_rows(30)
     model, _ = trained(tmp_path, "numbers", "perceptron", rows)
     X = np.array([[row["age"] or 0.0, row["balance"]] for row in rows], np.float32)
@@ -483,7 +485,9 @@ def test_arrays_and_columns_with_numbers_are_taken_as_before(tmp_path: Path) -> 
         ("it.vw", "1 |a x:1 y\n-1 |b z\n", ["--bits", "0"], ["|a x:1 y", "|b z"]),
     ],
 )
-def test_lines_of_vw_and_svmlight(name: str, content: str, options: list[str], raw: list[str], tmp_path: Path) -> None:
+def test_lines_of_vw_and_svmlight_are_scored(
+    name: str, content: str, options: list[str], raw: list[str], tmp_path: Path
+) -> None:
     path = tmp_path / name
     path.write_text(content)
     assert main(["learn", str(path), *options, "--save", str(tmp_path / "it.model"), "--quiet", "--json"]) == 0
@@ -494,7 +498,7 @@ def test_lines_of_vw_and_svmlight(name: str, content: str, options: list[str], r
 
 
 @pytest.mark.parametrize("learner", ["bagging", "adaboost", "random-forest"])
-def test_ensembles_take_raw_rows(learner: str, tmp_path: Path) -> None:
+def test_ensembles_accept_raw_rows(learner: str, tmp_path: Path) -> None:
     path, model = write(tmp_path, "csv", random_rows(60)), tmp_path / "it.model"
     how = ["--label", "y", "--scheme", learner, "--bits", "6"]
     assert main(["learn", str(path), *how, "--save", str(model), "--quiet", "--json"]) == 0
@@ -542,7 +546,7 @@ def test_the_server_scores_and_learns_raw_rows_as_files(
         assert server.ask("GET", "/v1/models/m/download")[1] == to_bytes(model)
 
 
-def test_the_server_says_what_is_wrong_with_a_row(nursery: Nursery, tmp_path: Path) -> None:
+def test_the_server_explains_an_invalid_row(nursery: Nursery, tmp_path: Path) -> None:
     trained(tmp_path, "csv", "arow", random_rows(40))
     with running(nursery, tmp_path / "data") as server:
         upload(server, tmp_path / "it.model", "m")
@@ -589,7 +593,7 @@ def test_a_file_whose_encoding_does_not_fit_is_refused(nursery: Nursery, tmp_pat
             assert (status, said.get("code")) == (422, "bad-model-file"), (wrong, said)
 
 
-def test_rows_of_a_csv_file_as_the_csv_module_reads_them(tmp_path: Path) -> None:
+def test_rows_of_the_csv_module_are_scored_as_the_file(tmp_path: Path) -> None:
     """Texts for numbers, as they come from csv.DictReader."""
     model, path = trained(tmp_path, "csv", "arow", random_rows(60))
     rows = list(csv.DictReader(io.StringIO(path.read_text(), newline="")))

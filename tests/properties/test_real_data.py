@@ -54,7 +54,7 @@ def test_query_ids_are_read_as_scikit_learn_reads_them(name: str) -> None:
     assert (sp.vstack([batch.X for batch in batches]) != X).nnz == 0
 
 
-def test_known_numbers_of_mistakes(tmp_path: Path) -> None:
+def test_the_numbers_of_mistakes_are_as_published(tmp_path: Path) -> None:
     """One pass of the Perceptron with a bias, in the order of the file; the model of the command line is fit's."""
     for name, expected in {"a9a.train.svm.gz": 6751, "mushrooms.train.svm.gz": 55}.items():
         model = Perceptron(shuffle=False).fit(*read(name))

@@ -281,7 +281,7 @@ EXACT = [name for name in EVERY if name not in (*PENALISED, *AVERAGED, "voted-pe
 @pytest.mark.parametrize("form", [np.asarray, csr])
 @pytest.mark.parametrize("stream", [real, whole])
 @pytest.mark.parametrize("name", EXACT)
-def test_equals_its_twin_to_the_last_bit(name: str, stream: Any, form: Any) -> None:
+def test_learners_equal_their_reference_to_the_last_bit(name: str, stream: Any, form: Any) -> None:
     for seed in range(4):
         X, y = stream(seed)
         model = fresh(name).fit(form(X), y)
@@ -293,7 +293,7 @@ def test_equals_its_twin_to_the_last_bit(name: str, stream: Any, form: Any) -> N
 @pytest.mark.parametrize("form", [np.asarray, csr])
 @pytest.mark.parametrize("stream", [real, whole])
 @pytest.mark.parametrize("name", LAZY)
-def test_lazy_loops_equal_their_twins_to_the_last_bit(name: str, stream: Any, form: Any) -> None:
+def test_lazy_updates_equal_their_reference_to_the_last_bit(name: str, stream: Any, form: Any) -> None:
     assert set(LAZY) == set(PENALISED)
     for rows in (30, 300):
         X, y = stream(2, rows=rows)
@@ -305,7 +305,7 @@ def test_lazy_loops_equal_their_twins_to_the_last_bit(name: str, stream: Any, fo
 
 @pytest.mark.parametrize("form", [np.asarray, csr])
 @pytest.mark.parametrize("name", [name for name in AVERAGED if name not in PENALISED])
-def test_averages_by_changes_equal_their_twins_to_the_last_bit(name: str, form: Any) -> None:
+def test_incremental_averages_equal_their_reference_to_the_last_bit(name: str, form: Any) -> None:
     X, y = real(3, rows=200)
     model = fresh(name).fit(form(X), y)
     expected = by_changes(twin_of(model, X.shape[1]), X, y)
@@ -314,7 +314,7 @@ def test_averages_by_changes_equal_their_twins_to_the_last_bit(name: str, form: 
 
 @pytest.mark.parametrize("form", [np.asarray, csr])
 @pytest.mark.parametrize("name", EXACT)
-def test_rows_without_zeros_equal_the_twin_too(name: str, form: Any) -> None:
+def test_rows_without_zeros_equal_the_reference(name: str, form: Any) -> None:
     X, y = real(13)
     X = X + 0.01
     model = fresh(name).fit(form(X), y)
@@ -353,7 +353,7 @@ def test_votes_equal_those_of_all_hypotheses(bias: bool, tie: str) -> None:
         assert votes == sum(c * (np.sign(s) if s else at_zero) for s, c in scores) / len(X)
 
 
-def test_long_decay_is_renewed_without_changing_the_weights() -> None:
+def test_rescaling_after_long_decay_does_not_change_the_weights() -> None:
     """A strong L2 makes the common scale run out often; the weights must not notice."""
     X, y = real(11, rows=700)
     for changes in ({"average": True}, {"l1": 0.001}):

@@ -56,7 +56,7 @@ def use_block(block: Any, like: Any, x: float) -> float:
 @pytest.mark.parametrize("value_kind", [np.float32, np.float64])
 @pytest.mark.parametrize("slot_kind", [np.float32, np.float64])
 @pytest.mark.parametrize("columns", [None, 2])
-def test_sums(value_kind: Any, slot_kind: Any, columns: int | None) -> None:
+def test_sums_equal_the_scalar_sums(value_kind: Any, slot_kind: Any, columns: int | None) -> None:
     rng = np.random.default_rng(0)
     values = rng.standard_normal(60).astype(value_kind)
     indices = rng.integers(0, 50, 60).astype(np.uint32)
@@ -70,7 +70,7 @@ def test_sums(value_kind: Any, slot_kind: Any, columns: int | None) -> None:
 
 @pytest.mark.parametrize("value_kind", [np.float32, np.float64])
 @pytest.mark.parametrize("slot_kind", [np.float32, np.float64])
-def test_two_rows_at_once_are_each_alone(value_kind: Any, slot_kind: Any) -> None:
+def test_two_rows_at_once_equal_single_rows(value_kind: Any, slot_kind: Any) -> None:
     rng = np.random.default_rng(1)
     values = rng.standard_normal(90).astype(value_kind)
     slots = rng.standard_normal(51).astype(slot_kind)
@@ -85,7 +85,7 @@ def test_two_rows_at_once_are_each_alone(value_kind: Any, slot_kind: Any) -> Non
 
 @pytest.mark.parametrize("value_kind", [np.float32, np.float64])
 @pytest.mark.parametrize("slot_kind", [np.float32, np.float64])
-def test_sums_past_zeros_are_those_of_a_sparse_row(value_kind: Any, slot_kind: Any) -> None:
+def test_sums_that_skip_zeros_equal_those_of_a_sparse_row(value_kind: Any, slot_kind: Any) -> None:
     rng = np.random.default_rng(2)
     for count in range(1, 60):
         for share in (0.0, 0.1, 0.5, 0.9):
@@ -98,7 +98,7 @@ def test_sums_past_zeros_are_those_of_a_sparse_row(value_kind: Any, slot_kind: A
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_sums_tell_of_zeros(kind: Any) -> None:
+def test_sums_report_zeros(kind: Any) -> None:
     """… of both signs, wherever they are, and of nothing else: the smallest number is not 0."""
     tiny, slots = np.nextafter(kind(0), kind(1)), np.ones(40)
     for count in range(1, 35):
@@ -121,7 +121,7 @@ def test_sums_tell_of_zeros(kind: Any) -> None:
                     np.testing.assert_equal(got, meant)
 
 
-def test_grow() -> None:
+def test_unsorted_and_duplicate_indices_are_found() -> None:
     rng = np.random.default_rng(1)
     for length in range(40):
         good = np.sort(rng.choice(2**32 - 1, length, replace=False)).astype(np.uint32)
@@ -135,7 +135,7 @@ def test_grow() -> None:
                 assert not call_grow(changed, 3, 3 + length)
 
 
-def test_blocks_are_taken_apart_as_they_were_packed() -> None:
+def test_packed_blocks_are_unpacked() -> None:
     nest = Nest(Pair(np.zeros(3), 0.25), np.zeros((2, 3), np.float32), 7)
     step = use_block.bound(dot.pack_block(nest), Like(nest), 1.0)
     assert step(dot.pack_block(nest), None, 1.5) == 10

@@ -116,7 +116,7 @@ REPORTS: dict[str, tuple[Any, Any, int]] = {
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_every_tile_of_a_report_says_which_run_or_model_it_is_about(name: str) -> None:
+def test_every_tile_of_a_report_names_its_run_or_model(name: str) -> None:
     model, data, passes = REPORTS[name]
     found, _ = reported(model, *data(), passes=passes)
     text, document = build_page(found), found.document

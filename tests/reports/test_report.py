@@ -66,7 +66,7 @@ def slow_histogram(values: Any, width: float) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e12])
-def test_a_histogram_is_the_same_however_it_was_counted(scale: float) -> None:
+def test_a_histogram_does_not_depend_on_batches(scale: float) -> None:
     values = np.random.default_rng(1).standard_t(2, 5000) * scale
     values[:3] = 0.0
     pieces = (1, 7, 500)
@@ -92,7 +92,7 @@ def test_a_histogram_is_the_same_however_it_was_counted(scale: float) -> None:
     assert (high - low) / width <= charts.MAX_BARS + 2
 
 
-def test_margins_are_those_of_the_unit_vector() -> None:
+def test_margins_are_normalised_by_the_weight_norm() -> None:
     X, y = table()
     model = Perceptron().fit(X, y)
     state = model._require_fitted()
@@ -113,7 +113,7 @@ def test_margins_are_those_of_the_unit_vector() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 30, 3 * MAX_LISTED_MISTAKES, 9 * MAX_LISTED_MISTAKES])
-def test_curves_go_through_what_is_known_and_nothing_else(count: int) -> None:
+def test_curves_pass_through_the_known_points_only(count: int) -> None:
     wrong = np.random.default_rng(count).random(count) < 0.7
     ledger = ledger_of(wrong)
     made = np.concatenate([[0], np.cumsum(wrong)])
@@ -169,7 +169,7 @@ def test_every_learner_has_a_page(name: str) -> None:
     assert found.weights is not None or "There is no single weight vector" in build_page(found)
 
 
-def test_the_words_and_the_table_say_what_the_certificate_says() -> None:
+def test_text_and_table_match_the_certificate() -> None:
     X, y = table()
     found = of_arrays(Perceptron(), X, y)
     text, seen = build_page(found), found.document["observed"]
@@ -187,7 +187,7 @@ def test_the_words_and_the_table_say_what_the_certificate_says() -> None:
     assert build_page(of_arrays(Perceptron(), X, y)) == text
 
 
-def test_a_run_without_a_mistake(tmp_path: Path) -> None:
+def test_a_run_without_mistakes_has_a_page(tmp_path: Path) -> None:
     data = tmp_path / "clean.svm"
     data.write_text("1 1:1\n1 1:2\n1 1:3\n" * 50)
     source = FileSource([str(data)], ReadOptions())
@@ -200,7 +200,7 @@ def test_a_run_without_a_mistake(tmp_path: Path) -> None:
     assert "novikoff verify certificate.json clean.svm" in text
 
 
-def test_one_example(tmp_path: Path) -> None:
+def test_a_run_of_one_example_has_a_page(tmp_path: Path) -> None:
     data = tmp_path / "one.svm"
     data.write_text("-1 1:1\n")
     source = FileSource([str(data)], ReadOptions())
@@ -223,7 +223,7 @@ def test_a_weighted_run_has_no_bounds(tmp_path: Path) -> None:
     assert "plot-0" in text
 
 
-def test_a_broken_bound_is_shouted() -> None:
+def test_a_broken_bound_is_highlighted() -> None:
     X, y = table()
     found = of_arrays(Perceptron(), X, y)
     document = json.loads(found.certificate.as_json())
@@ -236,7 +236,7 @@ def test_a_broken_bound_is_shouted() -> None:
     assert "no bound was broken" not in text
 
 
-def test_a_long_run_makes_no_long_page() -> None:
+def test_the_page_of_a_long_run_is_short() -> None:
     ledger = ledger_of(np.random.default_rng(0).random(200_000) < 0.4)
     X, y = table()
     found = of_arrays(Perceptron(), X, y)
@@ -253,7 +253,7 @@ def test_a_long_run_makes_no_long_page() -> None:
 @pytest.mark.parametrize(
     ("value", "text"), [(0.2552, "25.6 %"), (0.25, "25 %"), (0.0, "0 %"), (0.9999, "100 %"), (0.001234, "0.124 %")]
 )
-def test_an_upper_end_is_never_rounded_down(value: float, text: str) -> None:
+def test_an_upper_bound_is_never_rounded_down(value: float, text: str) -> None:
     assert summary_text.format_upper_percent(value) == text
 
 
@@ -274,7 +274,7 @@ def nasty_file(folder: Path) -> Path:
     return path
 
 
-def test_names_can_not_become_markup(tmp_path: Path) -> None:
+def test_names_are_escaped(tmp_path: Path) -> None:
     data = nasty_file(tmp_path)
     source = FileSource([str(data)], ReadOptions(label="label"))
     certificate, model = build_certificate(Perceptron(passes=2), source, passes=2, budget=BUDGET)

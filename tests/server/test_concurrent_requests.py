@@ -52,7 +52,7 @@ def at_once(*calls: Callable[[], Any]) -> list[Any]:
         return list(pool.map(lambda call: call(), calls))
 
 
-def test_a_stream_that_comes_twice_at_once_is_learned_once(server: Server) -> None:
+def test_a_stream_sent_twice_concurrently_is_learned_once(server: Server) -> None:
     for k in range(8):
         body = b"".join(json.dumps({"features": x, "label": y}).encode() + b"\n" for x, y in examples(10, seed=k))
         headers = {**NDJSON, "Idempotency-Key": f"k{k}"}
@@ -61,7 +61,7 @@ def test_a_stream_that_comes_twice_at_once_is_learned_once(server: Server) -> No
     assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == 80
 
 
-def test_what_was_refused_is_not_called_learned(server: Server) -> None:
+def test_refused_examples_are_not_reported_as_learned(server: Server) -> None:
     server.lines([({"a": 1.0}, "x"), ({"a": -1.0}, "y")])
     for _ in range(2):
         assert server.learn({"a": 1.0}, "third", key="k")[0] == 422
@@ -73,7 +73,7 @@ def test_what_was_refused_is_not_called_learned(server: Server) -> None:
     assert (counts["labelled"], counts["waiting"]) == (1, 0)
 
 
-def test_a_stream_has_one_champion_whatever_comes_at_once(server: Server, nursery: Nursery) -> None:
+def test_a_stream_has_one_champion_under_concurrent_promotion(server: Server, nursery: Nursery) -> None:
     json_type = {"Content-Type": "application/json"}
     for turn in range(6):
         name, first, second = f"c{turn}", f"a{turn}", f"b{turn}"
@@ -97,7 +97,7 @@ def test_a_stream_has_one_champion_whatever_comes_at_once(server: Server, nurser
             assert [member["role"] for member in ledger["stream"]].count("champion") == 1
 
 
-def test_models_learn_in_the_order_of_the_journal_whoever_sends_at_once(server: Server, tmp_path: Path) -> None:
+def test_concurrent_requests_are_learned_in_the_order_of_the_journal(server: Server, tmp_path: Path) -> None:
     """Single examples, late labels and lines of many clients: champion and challenger are those of a replay."""
     server.make("second", "sgd", challenges="m")
     json_type = {"Content-Type": "application/json"}
@@ -123,13 +123,13 @@ def test_models_learn_in_the_order_of_the_journal_whoever_sends_at_once(server: 
         assert to_bytes(downloaded(server, tmp_path, name)) == to_bytes(learned(stream, learner))
 
 
-def test_several_fetch_the_examples_at_once(server: Server) -> None:
+def test_several_clients_can_read_the_examples(server: Server) -> None:
     server.lines(examples(3000))
     for status, body in at_once(*[lambda: ask(server, "GET", "/v1/models/m/examples")] * 4):
         assert (status, body.count(b"\n")) == (200, 3000)
 
 
-def test_a_server_that_is_watched_stops_at_once(server: Server) -> None:
+def test_a_server_with_event_streams_stops_at_once(server: Server) -> None:
     watcher = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     watcher.request("GET", "/v1/events")
     answer = watcher.getresponse()
@@ -144,7 +144,7 @@ def test_a_server_that_is_watched_stops_at_once(server: Server) -> None:
     assert "Traceback" not in server.log.read_text()
 
 
-def test_nothing_is_claimed_of_what_was_learned_elsewhere(server: Server, tmp_path: Path) -> None:
+def test_no_bound_is_claimed_for_uploaded_models(server: Server, tmp_path: Path) -> None:
     stream = examples(60)
     X = [[x.get(f"n{k}", 0.0) for k in range(40)] for x, _ in stream]
     save(Perceptron(passes=50).fit(X, [y for _, y in stream]), tmp_path / "much.model")
@@ -163,7 +163,7 @@ def test_nothing_is_claimed_of_what_was_learned_elsewhere(server: Server, tmp_pa
     assert server.learn({"3": 1.0, "7": -1.0}, "spam", "much")[0] == 200
 
 
-def test_what_is_recent_stays_short() -> None:
+def test_the_list_of_recent_errors_is_bounded() -> None:
     served = ServedModel("m", Perceptron(), Limits(), created=0.0)
     served.learn(b'{"features":{"a":1},"label":"x"}\n{"features":{"a":-1},"label":"y"}')
     for _ in range(3000):
@@ -174,7 +174,7 @@ def test_what_is_recent_stays_short() -> None:
     assert len(served.recent) <= 1001
 
 
-def test_a_model_that_cannot_go_on_leaves_the_others_alone(
+def test_a_failed_model_does_not_stop_the_others(
     nursery: Nursery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running(nursery, tmp_path / "data") as server:
@@ -201,7 +201,7 @@ def test_a_model_that_cannot_go_on_leaves_the_others_alone(
     assert to_bytes(house.models["one"].learner) == to_bytes(learned(examples(20)))
 
 
-def test_the_writer_answers_also_when_the_folder_is_gone(nursery: Nursery, tmp_path: Path) -> None:
+def test_the_journal_writer_responds_when_the_folder_is_moved(nursery: Nursery, tmp_path: Path) -> None:
     with running(nursery, tmp_path / "data") as server:
         server.make()
         server.learn({"a": 1.0}, "x")

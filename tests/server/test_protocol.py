@@ -57,7 +57,7 @@ def downloaded(server: Server, folder: Path, name: str = "m") -> Any:
     return load(folder / "got.model")
 
 
-def test_it_predicts_and_learns_as_the_library_does(server: Server, tmp_path: Path) -> None:
+def test_the_server_predicts_and_learns_as_the_library(server: Server, tmp_path: Path) -> None:
     assert server.make()["ledger"]["examples"] == 0
     assert server.predict({"n1": 1.0})["label"] is None
     twin = Perceptron()
@@ -88,7 +88,7 @@ def test_lines_are_learned_as_single_examples_are(server: Server, tmp_path: Path
     assert one == many
 
 
-def test_predicting_lines_and_lists(server: Server) -> None:
+def test_lines_and_lists_are_predicted(server: Server) -> None:
     server.make()
     server.lines(examples(50))
     asked = [x for x, _ in examples(20, seed=1)]
@@ -126,7 +126,7 @@ def test_lines_that_arrive_while_they_are_answered_are_not_lost(server: Server) 
     assert len(ask("/v1/models/slow/predict?keep=false", examples, "application/x-ndjson")) == 20
 
 
-def test_late_labels(nursery: Nursery, tmp_path: Path) -> None:
+def test_late_labels_are_learned(nursery: Nursery, tmp_path: Path) -> None:
     with running(nursery, tmp_path / "data", "--limit-pending", "3") as server:
         server.make()
         ids = [server.predict({"a": float(k)})["id"] for k in range(3)]
@@ -177,7 +177,7 @@ def test_a_retried_learn_is_applied_once(server: Server, nursery: Nursery) -> No
         assert again.learn({"a": 1.0}, "x", key="")[0] == 400
 
 
-def test_a_stream_that_is_sent_again_goes_on_where_it_stopped(server: Server, tmp_path: Path) -> None:
+def test_a_repeated_stream_resumes_where_it_stopped(server: Server, tmp_path: Path) -> None:
     server.make()
     stream = examples(400)
     body = b"".join(json.dumps({"features": x, "label": y}).encode() + b"\n" for x, y in stream)
@@ -196,7 +196,7 @@ def test_a_stream_that_is_sent_again_goes_on_where_it_stopped(server: Server, tm
     assert server.lines(stream[:10], **{"Idempotency-Key": "s1"})[0] == 422
 
 
-def test_lines_that_are_not_right(server: Server, tmp_path: Path) -> None:
+def test_invalid_lines_are_refused(server: Server, tmp_path: Path) -> None:
     server.make()
     good = b'{"features": {"a": 1}, "label": "x"}\n'
     bad = [b"{", b'{"features": {"a": "1"}, "label": "x"}', b'{"features": {"a": 1}}', b'{"label": "x"}', b"\xff\xfe",
@@ -220,7 +220,7 @@ def test_lines_that_are_not_right(server: Server, tmp_path: Path) -> None:
     assert status == 422
 
 
-def test_champion_and_challengers(server: Server, nursery: Nursery, tmp_path: Path) -> None:
+def test_a_challenger_is_trained_compared_and_promoted(server: Server, nursery: Nursery, tmp_path: Path) -> None:
     server.make("old")
     stream = examples(60)
     server.lines(stream[:20], "old")
@@ -251,7 +251,7 @@ def test_champion_and_challengers(server: Server, nursery: Nursery, tmp_path: Pa
         assert list((again.folder / "models").iterdir()) == []
 
 
-def test_models_come_and_go_as_files(server: Server, nursery: Nursery, tmp_path: Path) -> None:
+def test_models_are_uploaded_and_downloaded(server: Server, nursery: Nursery, tmp_path: Path) -> None:
     stream = examples(80)
     save(learned(stream[:40], Kesler()), tmp_path / "k.model")
     content = (tmp_path / "k.model").read_bytes()
@@ -268,7 +268,7 @@ def test_models_come_and_go_as_files(server: Server, nursery: Nursery, tmp_path:
         assert again.ask("GET", "/v1/models/k/certificate")[0] == 422  # its past is not in the journal
 
 
-def test_events_say_how_far_a_model_is_certified(server: Server, tmp_path: Path) -> None:
+def test_events_state_how_far_a_model_is_certified(server: Server, tmp_path: Path) -> None:
     """Not yet, with a bound, without a theorem, not at all: the last for a model that was uploaded."""
 
     def certificates() -> dict[str, Any]:
@@ -314,7 +314,7 @@ def test_events_say_how_far_a_model_is_certified(server: Server, tmp_path: Path)
     assert certificates()["p"] is None
 
 
-def test_a_certificate_that_can_be_verified(server: Server) -> None:
+def test_certificates_can_be_verified(server: Server) -> None:
     server.make()
     assert server.ask("GET", "/v1/models/m/certificate")[0] == 409
     stream = examples(100)
@@ -332,7 +332,7 @@ def test_a_certificate_that_can_be_verified(server: Server) -> None:
     assert verify(certificate, X, y) != []
 
 
-def test_what_can_be_asked_besides(server: Server) -> None:
+def test_status_metrics_and_inspection_are_served(server: Server) -> None:
     server.make()
     server.lines(examples(100))
     assert server.ask("GET", "/healthz") == (200, b"alive\n")
@@ -351,7 +351,7 @@ def test_what_can_be_asked_besides(server: Server) -> None:
     assert server.ask("GET", "/v1/models/m/inspect?top=many")[0] == 400
 
 
-def test_creations_that_are_refused(server: Server) -> None:
+def test_invalid_creations_are_refused(server: Server) -> None:
     for body in ({"name": "../x"}, {"name": "a" * 65}, {"name": "x", "learner": "nobody"}, {"name": "x", "settings": 1},
                  {"name": "x", "settings": {"rate": -1}}, {"name": "x", "settings": {"wings": 2}}, {}, [], "x", None,
                  {"name": "x", "learner": "bagging"}, {"name": "x", "learner": "winnow"},
@@ -379,7 +379,7 @@ def _soon(true: Any, seconds: float = 10.0) -> bool:
     return True
 
 
-def test_bounds_of_a_model_are_for_new_lessons_only(nursery: Nursery, tmp_path: Path) -> None:
+def test_limits_of_features_and_classes_apply_to_new_examples_only(nursery: Nursery, tmp_path: Path) -> None:
     few = ("--limit-known-features", "3", "--limit-classes", "2")
     with running(nursery, tmp_path / "data") as server:
         server.make("m", "kesler")

@@ -87,7 +87,7 @@ def resident(number: int) -> float:
 
 
 @pytest.mark.slow
-def test_mixed_traffic(tmp_path: Path) -> None:
+def test_mixed_traffic_keeps_memory_and_ledgers_stable(tmp_path: Path) -> None:
     nursery = Nursery()
     options = (
         "--limit-checkpoint-examples",

@@ -88,7 +88,7 @@ def exactly(n: int) -> dict[str, Iterable[Function]]:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_sizes_are_the_numbers_of_different_functions(n: int) -> None:
+def test_sizes_equal_the_number_of_distinct_functions(n: int) -> None:
     for name, functions in exactly(n).items():
         size = CLASSES[name].size(variables=n)
         assert (size.exact, size.bound) == (len(set(functions)), False), name
@@ -99,7 +99,7 @@ def test_threshold_functions_of_four_variables() -> None:
 
 
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3)])
-def test_bounds_are_not_below_the_numbers_of_different_functions(n: int, k: int) -> None:
+def test_bounds_are_at_least_the_number_of_distinct_functions(n: int, k: int) -> None:
     counted = {
         "k-dnf": unions(terms(n, 1, k)),
         "k-term-dnf": unions(terms(n), k),
@@ -113,7 +113,7 @@ def test_bounds_are_not_below_the_numbers_of_different_functions(n: int, k: int)
         assert CLASSES[name].size(variables=n, k=k) == CLASSES[twin].size(variables=n, k=k)
 
 
-def test_bounds_beyond_what_is_known_join_on() -> None:
+def test_bounds_continue_the_known_sizes() -> None:
     for n in range(2, 60):
         cuts = 2 * sum(math.comb(2**n - 1, i) for i in range(n + 1))
         known = hypothesis_classes.threshold_functions(variables=n)
@@ -135,7 +135,7 @@ def test_logarithms_and_numbers_agree() -> None:
     assert to_class_size(1).ln == 0
 
 
-def test_huge_classes() -> None:
+def test_sizes_of_huge_classes_are_computed() -> None:
     assert hypothesis_classes.boolean_functions(variables=1000).exact is None
     assert hypothesis_classes.boolean_functions(variables=1000).formula == "2^(2^1000)"
     assert hypothesis_classes.conjunctions(variables=10**18).ln > 10**18
@@ -157,7 +157,7 @@ def test_huge_classes() -> None:
         lambda: dimension("rectangles", 0),
     ],
 )
-def test_absurd_classes_are_refused(call: Callable[[], object]) -> None:
+def test_invalid_classes_are_refused(call: Callable[[], object]) -> None:
     with pytest.raises(InputError):
         call()
 
@@ -183,7 +183,7 @@ NUMBERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("law", MISTAKE_BOUNDS)
-def test_the_formula_says_what_is_computed(law: str) -> None:
+def test_the_shown_formula_equals_the_computation(law: str) -> None:
     """The formula with its numbers put in, read as an expression, has the value that the function gives."""
     given = {name: NUMBERS[name] for name in MISTAKE_BOUNDS[law].parameters}
     told = allowed(law, **given)
@@ -210,7 +210,7 @@ def test_counts_are_rounded_to_the_safe_side() -> None:
     assert allowed("novikoff", radius=0.3, margin=0.1).most == 9
 
 
-def test_defaults_are_those_of_the_learners() -> None:
+def test_defaults_equal_those_of_the_learners() -> None:
     assert allowed("winnow", literals=5, features=1024).bound == pytest.approx(2 + 15 * 11)
     assert allowed("winnow-r", gained=5, features=1024).bound == pytest.approx(2 + 25 * 12)
     assert allowed("elimination", features=10).bound == 11
@@ -235,12 +235,12 @@ def test_defaults_are_those_of_the_learners() -> None:
         ("winnow", {"literals": 1, "features": 10, "alpha": 1.0}, "alpha > 1"),
     ],
 )
-def test_absurd_numbers_are_refused(law: str, given: dict[str, Any], sentence: str) -> None:
+def test_invalid_numbers_are_refused(law: str, given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         allowed(law, **given)
 
 
-def test_what_is_no_bound_says_so() -> None:
+def test_undefined_bounds_are_explained() -> None:
     assert allowed("novikoff", radius=1e300, margin=1e-300).sentence == "There is no bound: it would be above 10^308."
     told = allowed(
         "balanced-winnow", **{**{k: NUMBERS[k] for k in MISTAKE_BOUNDS["balanced-winnow"].parameters}, "rate": 9.0}

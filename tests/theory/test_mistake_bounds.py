@@ -19,7 +19,7 @@ LOSS = st.floats(0.0, 1e4)
 
 
 @given(radius=POSITIVE, norm=POSITIVE, loss=LOSS)
-def test_the_sharper_hinge_bound_is_what_its_inequality_says(radius: float, norm: float, loss: float) -> None:
+def test_the_sharper_hinge_bound_solves_its_inequality(radius: float, norm: float, loss: float) -> None:
     """It is the largest M with (M − L)² ≤ a·M: the inequality holds just below and fails just above, in rationals."""
     bound = Fraction(mistake_bounds.hinge(radius=radius, norm=norm, loss=loss))
     a, total = (Fraction(radius) * Fraction(norm)) ** 2, Fraction(loss)
@@ -45,7 +45,7 @@ def test_forms_agree_where_they_meet(radius: float, margin: float) -> None:
 
 
 @given(radius=POSITIVE, margin=POSITIVE)
-def test_margin_perceptron_with_one_half_is_the_notes_constant(radius: float, margin: float) -> None:
+def test_margin_perceptron_with_one_half_has_the_published_constant(radius: float, margin: float) -> None:
     ratio = radius / margin
     general = mistake_bounds.margin_perceptron(radius=radius, margin=margin, epsilon=0.5)
     assert general == pytest.approx(8 * ratio**2 + 4 * ratio)
@@ -80,6 +80,6 @@ def test_regret_gives_mistakes_by_the_least_loss_of_one() -> None:
         lambda: mistake_bounds.novikoff(radius=1.0, margin=math.nan),
     ],
 )
-def test_absurd_numbers_are_refused(call: object) -> None:
+def test_invalid_numbers_are_refused(call: object) -> None:
     with pytest.raises(InputError, match="must be"):
         call()  # type: ignore[operator]

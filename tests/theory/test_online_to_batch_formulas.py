@@ -33,7 +33,7 @@ def d(value: float) -> Decimal:
 
 
 @given(examples=MANY, share=st.floats(0, 1), delta=DELTA)
-def test_all_hypotheses_together(examples: int, share: float, delta: float) -> None:
+def test_bounds_equal_independent_decimal_values(examples: int, share: float, delta: float) -> None:
     mistakes = min(examples, int(share * examples))
     numbers: dict[str, int] = {"mistakes": mistakes, "examples": examples}
     rate, m = Decimal(mistakes) / examples, Decimal(examples)
@@ -46,7 +46,7 @@ def test_all_hypotheses_together(examples: int, share: float, delta: float) -> N
 
 
 @given(stretch=st.integers(0, 10**6), epsilon=EPSILON, delta=DELTA)
-def test_the_lengths_of_tests_are_just_enough(stretch: int, epsilon: float, delta: float) -> None:
+def test_trial_lengths_are_minimal(stretch: int, epsilon: float, delta: float) -> None:
     length = online_to_batch.trial_length(stretch=stretch, epsilon=epsilon, delta=delta)
     wanted = ((stretch + 2) ** 2 / d(delta)).ln() / d(epsilon)
     assert length - 1 < wanted <= length
@@ -66,7 +66,7 @@ def test_the_shares_of_the_tests_sum_up_to_less_than_all() -> None:
 
 
 @given(stretch=st.integers(0, 1000), length=st.integers(1, 10**6), delta=st.floats(1e-6, 0.999))
-def test_a_survivor_is_a_binomial_without_a_mistake(stretch: int, length: int, delta: float) -> None:
+def test_the_survivor_bound_is_a_binomial_tail(stretch: int, length: int, delta: float) -> None:
     found = online_to_batch.survivor(stretch=stretch, length=length, delta=delta)
     share = Fraction(repr(delta)) / ((stretch + 1) * (stretch + 2))
     power = (Decimal(share.numerator) / share.denominator).ln() / length
@@ -76,7 +76,7 @@ def test_a_survivor_is_a_binomial_without_a_mistake(stretch: int, length: int, d
 
 
 @given(examples=st.integers(1, 10**7), share=st.floats(0, 1), rest=st.floats(0, 1), delta=DELTA)
-def test_the_penalised_error(examples: int, share: float, rest: float, delta: float) -> None:
+def test_the_penalised_error_equals_its_formula(examples: int, share: float, rest: float, delta: float) -> None:
     left = max(1, int(share * examples))
     wrong, m = int(rest * left), Decimal(examples)
     wanted = Decimal(wrong) / left + ((2 * m * (m + 1) / d(delta)).ln() / (2 * left)).sqrt()
@@ -125,7 +125,7 @@ def test_huge_numbers_do_not_overflow() -> None:
         ("most_mistakes", {"radius": 0.1, "margin": 0.2}, "must not be below γ"),
     ],
 )
-def test_absurd_input_is_refused_with_a_sentence(function: str, numbers: dict[str, Any], message: str) -> None:
+def test_invalid_input_is_refused(function: str, numbers: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         getattr(online_to_batch, function)(**numbers)
 

@@ -49,13 +49,13 @@ def test_the_vc_bound_of_learning_from_data() -> None:
     [(0, 10, 0.0, 0.3085), (1, 10, 0.0025, 0.4450), (5, 10, 0.1871, 0.8129), (10, 10, 0.6915, 1.0),
      (10, 100, 0.0490, 0.1762), (0, 100, 0.0, 0.0362)],
 )  # fmt: skip
-def test_exact_limits_as_tables_have_them(mistakes: int, many: int, low: float, high: float) -> None:
+def test_exact_limits_equal_published_tables(mistakes: int, many: int, low: float, high: float) -> None:
     """The 95 % limits of Clopper and Pearson (1934), as they are widely tabulated; SciPy's are below."""
     assert binomial.lower(mistakes=mistakes, examples=many, delta=0.025) == pytest.approx(low, abs=5e-5)
     assert binomial.upper(mistakes=mistakes, examples=many, delta=0.025) == pytest.approx(high, abs=5e-5)
 
 
-def test_the_sizes_of_reliability_demonstrations() -> None:
+def test_sizes_equal_those_of_reliability_demonstration() -> None:
     """95 % reliability with 95 % confidence: 59 trials without a failure (n = ln 0.05/ln 0.95), 93 with one, 124 with
     two."""
     assert [binomial.examples(mistakes=k, epsilon=0.05, delta=0.05) for k in range(3)] == [59, 93, 124]
@@ -66,7 +66,7 @@ def test_the_sizes_of_reliability_demonstrations() -> None:
 
 @given(many=st.integers(1, 60), mistakes=st.integers(0, 60), percent=st.integers(1, 99))
 @settings(max_examples=60, deadline=None)
-def test_the_binomial_tail_against_fractions(many: int, mistakes: int, percent: int) -> None:
+def test_the_binomial_tail_equals_exact_fractions(many: int, mistakes: int, percent: int) -> None:
     k, p = min(mistakes, many), Fraction(percent, 100)
     truth = sum((math.comb(many, i) * p**i * (1 - p) ** (many - i) for i in range(k + 1)), Fraction(0))
     told = Fraction(binomial.failure(mistakes=k, examples=many, epsilon=percent / 100))
@@ -75,7 +75,7 @@ def test_the_binomial_tail_against_fractions(many: int, mistakes: int, percent: 
 
 @given(many=st.integers(1, 40), mistakes=st.integers(0, 40), delta=st.sampled_from([0.3, 0.05, 0.001, 0.7]))
 @settings(max_examples=40, deadline=None)
-def test_the_ends_are_just_outside(many: int, mistakes: int, delta: float) -> None:
+def test_interval_ends_are_rounded_outward(many: int, mistakes: int, delta: float) -> None:
     k = min(mistakes, many)
 
     def at_most(count: int, p: Fraction) -> Fraction:
@@ -94,7 +94,7 @@ def test_the_ends_are_just_outside(many: int, mistakes: int, delta: float) -> No
 
 
 @pytest.mark.parametrize(("mistakes", "many"), [(0, 3), (7, 1000), (500, 1000), (999, 1000), (1234, 100_000)])
-def test_the_ends_against_scipy(mistakes: int, many: int) -> None:
+def test_interval_ends_equal_those_of_scipy(mistakes: int, many: int) -> None:
     from scipy.stats import beta
 
     high, low = (f(mistakes=mistakes, examples=many, delta=0.05) for f in (binomial.upper, binomial.lower))
@@ -111,7 +111,7 @@ def test_the_exact_end_is_never_above_hoeffdings(many: int, mistakes: int, delta
 
 
 @pytest.mark.parametrize("n", [2, 10, 199, 200, 201, 500, 3000])
-def test_factorials_lie_between_their_ends(n: int) -> None:
+def test_factorials_lie_between_their_bounds(n: int) -> None:
     low, high = ln_factorial(n)
     truth = Fraction(math.factorial(n))
     assert low <= ln_above(truth)
@@ -141,7 +141,7 @@ def test_floats_are_rounded_outward(value: Decimal) -> None:
 
 @given(epsilon=SHARE, delta=SHARE, size=st.integers(1, 10**30), d=st.integers(1, 1000))
 @settings(max_examples=200, deadline=None)
-def test_sizes_are_what_the_formulas_say(epsilon: float, delta: float, size: int, d: int) -> None:
+def test_sizes_equal_the_formulas(epsilon: float, delta: float, size: int, d: int) -> None:
     ln = math.log(size) + math.log(1 / delta)
     plain = {
         "consistent": ln / epsilon,
@@ -184,7 +184,7 @@ WEIGHTS = [Fraction(1, 2), Fraction(1, 4), Fraction(3, 20), Fraction(1, 10)]
 
 @pytest.mark.parametrize("many", [1, 2, 4, 6])
 @pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.2, 0.3])
-def test_a_consistent_hypothesis_fails_no_more_often_than_is_said(many: int, epsilon: float) -> None:
+def test_a_consistent_hypothesis_fails_no_more_often_than_stated(many: int, epsilon: float) -> None:
     """All 16 functions of four points, the target 0: the exact probability that a bad one is consistent."""
     bad = [
         h
@@ -200,7 +200,7 @@ def test_a_consistent_hypothesis_fails_no_more_often_than_is_said(many: int, eps
 
 @pytest.mark.parametrize("many", [1, 3, 6])
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, 0.6])
-def test_true_errors_exceed_what_was_seen_no_more_often_than_is_said(many: int, epsilon: float) -> None:
+def test_true_errors_exceed_the_bound_no_more_often_than_stated(many: int, epsilon: float) -> None:
     """Half-lines on four points, the target is {1}: every sample, every hypothesis."""
     half_lines = [{x for x in range(4) if x >= a} for a in range(5)]
     wrong = [one ^ {1} for one in half_lines]
@@ -253,7 +253,7 @@ def test_no_upper_bound_is_below_the_lower_one(d: int, epsilon: float, delta: fl
 # --- Words, huge numbers, absurd ones ---
 
 
-def test_three_tenths_are_three_tenths() -> None:
+def test_decimal_arguments_are_taken_exactly() -> None:
     """In binary 0.3 is a little less, and ten times as many hypotheses would need one example more."""
     assert lower_bound.examples(dimension=1, epsilon=0.5, delta=0.25) == 2
     assert lower_bound.examples(dimension=1, epsilon=0.3, delta=0.49) == 2  # (7/10)² = 49/100
@@ -293,12 +293,12 @@ ABSURD = [
 
 @pytest.mark.parametrize("law", SAMPLE_SIZE_BOUNDS)
 @pytest.mark.parametrize("absurd", ABSURD, ids=str)
-def test_absurd_numbers_are_refused(law: str, absurd: dict[str, Any]) -> None:
+def test_invalid_numbers_are_refused(law: str, absurd: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="must be"):
         ask(law, hypotheses=10, dimension=3, **absurd)
 
 
-def test_absurd_classes_are_refused() -> None:
+def test_invalid_classes_are_refused() -> None:
     two: dict[str, Any] = {"epsilon": 0.1, "delta": 0.1}
     for law in ("vc", "vc-agnostic", "lower"):
         for d in (-1, 1.5, None):
@@ -321,7 +321,7 @@ def test_absurd_classes_are_refused() -> None:
             call()
 
 
-def test_the_answer_in_words() -> None:
+def test_the_answer_is_explained_in_text() -> None:
     answer = ask("consistent", hypotheses=3**10, epsilon=0.1, delta=0.05)
     assert answer.filled == "m ≥ (1/0.1)·(10.99 + ln(1/0.05)), so m = 140"
     assert "Mitchell" in str(answer)

@@ -46,7 +46,7 @@ def simplex(dimensions: int) -> list[list[int]]:
         (RECTANGLES, [*[[s * int(i == j) for j in range(3)] for i in range(3) for s in (1, -1)], *spread(2, 3)], 6),
     ],
 )
-def test_dimensions_found_by_computation(concepts: Any, points: list[list[int]], dimension: int) -> None:
+def test_dimensions_are_found_by_computation(concepts: Any, points: list[list[int]], dimension: int) -> None:
     found = vc.dimension_among(concepts, points)
     assert found.dimension == dimension
     assert vc.shattering(concepts, [points[i] for i in found.shattered]).shattered
@@ -82,7 +82,7 @@ def test_no_four_points_in_the_plane_are_shattered_by_half_planes() -> None:
 
 @given(points=st.lists(st.tuples(WHOLE, WHOLE), min_size=4, max_size=4))
 @settings(max_examples=100, deadline=None)
-def test_no_four_points_of_a_small_grid_either(points: list[tuple[int, int]]) -> None:
+def test_no_four_points_of_a_small_grid_are_shattered(points: list[tuple[int, int]]) -> None:
     """Many of these are on one line, or the same."""
     proof = radon.partition(points)
     assert proof is not None
@@ -125,7 +125,7 @@ def slow(name: str, points: Sequence[tuple[Fraction, ...]], labels: tuple[bool, 
 @pytest.mark.parametrize("name", GEOMETRIC)
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_consistency_is_decided_rightly(name: str, data: st.DataObject) -> None:
+def test_consistency_is_decided_correctly(name: str, data: st.DataObject) -> None:
     width = 1 if name in ("half-lines", "intervals") else data.draw(st.integers(1, 3))
     points = parse_points(data.draw(st.lists(st.tuples(*[WHOLE] * width), min_size=1, max_size=6)))
     labels = tuple(data.draw(st.lists(st.booleans(), min_size=len(points), max_size=len(points))))
@@ -140,7 +140,7 @@ def test_consistency_is_decided_rightly(name: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("name", GEOMETRIC)
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_what_a_theorem_refutes_is_refuted(name: str, data: st.DataObject) -> None:
+def test_sets_that_a_theorem_excludes_are_refuted(name: str, data: st.DataObject) -> None:
     """The labelling that is told at once is one that the oracle has no hypothesis for."""
     width = 1 if name in ("half-lines", "intervals") else data.draw(st.integers(1, 3))
     points = parse_points(data.draw(st.lists(st.tuples(*[WHOLE] * width), min_size=1, max_size=8)))
@@ -175,7 +175,7 @@ def test_radon_partitions_can_not_be_forged() -> None:
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 5, 7])
-def test_growth_functions(m: int) -> None:
+def test_growth_functions_equal_their_formulas(m: int) -> None:
     line = list(range(m))
     assert len(vc.labellings(HALF_LINES, line)) == m + 1
     assert len(vc.labellings(INTERVALS, line)) == math.comb(m + 1, 2) + 1
@@ -186,7 +186,7 @@ def test_growth_functions(m: int) -> None:
     assert len(vc.labellings(RECTANGLES, spread(m, 2, m))) <= vc.sauer(dimension=4, points=m)
 
 
-def test_sauers_sum() -> None:
+def test_sauers_sum_bounds_growth() -> None:
     assert vc.sauer(dimension=3, points=10) == 1 + 10 + 45 + 120
     assert vc.sauer(dimension=10, points=3) == 8
     assert vc.sauer(dimension=0, points=5) == 1
@@ -197,7 +197,7 @@ def test_sauers_sum() -> None:
 
 
 @given(rows=st.lists(st.lists(st.booleans(), min_size=5, max_size=5), min_size=1, max_size=20))
-def test_the_dimension_of_a_table_against_all_subsets(rows: list[list[bool]]) -> None:
+def test_the_dimension_of_a_table_equals_a_search_of_all_subsets(rows: list[list[bool]]) -> None:
     found = vc.dimension(rows)
     sizes = [
         len(chosen)
@@ -210,14 +210,14 @@ def test_the_dimension_of_a_table_against_all_subsets(rows: list[list[bool]]) ->
     assert len({tuple(row) for row in rows}) <= vc.sauer(dimension=found.dimension, points=5)
 
 
-def test_sets_of_anything() -> None:
+def test_classes_over_any_objects_are_supported() -> None:
     sets = vc.finite([{"a"}, {"a", "b"}, set(), {"b", "c"}])
     assert vc.shattering(sets, ["a", "b"]).shattered
     assert vc.shattering(sets, ["a", "c"]).missing == (True, True)
     assert vc.dimension_among(sets, ["a", "b", "c"]) == vc.Dimension(2, (0, 1))
 
 
-def test_a_class_of_ones_own() -> None:
+def test_custom_classes_are_supported() -> None:
     """Unions of two intervals: their dimension is 4."""
 
     def two_intervals(points: Sequence[int], labels: tuple[bool, ...]) -> object | None:
@@ -253,6 +253,6 @@ def everything(points: Sequence[Any], labels: tuple[bool, ...]) -> object:
         lambda: vc.cuts(dimension=2, points=0),
     ],
 )
-def test_absurd_input_is_refused(call: Any) -> None:
+def test_invalid_input_is_refused(call: Any) -> None:
     with pytest.raises(InputError):
         call()

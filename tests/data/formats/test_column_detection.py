@@ -60,7 +60,7 @@ def titanic(path: Path) -> Path:
 # --- The label ---
 
 
-def test_the_label_is_asked_for(learn: Learn, tmp_path: Path) -> None:
+def test_a_label_that_is_not_found_is_requested(learn: Learn, tmp_path: Path) -> None:
     data = titanic(tmp_path / "titanic.csv")
     said = learn(data, code=2)["said"]
     assert "which column is the label? None is named label, class, target or y: say --label COLUMN" in said
@@ -75,7 +75,7 @@ def test_the_label_is_asked_for(learn: Learn, tmp_path: Path) -> None:
     assert "codes: --categorical pclass if so" in report["warnings"][0]
 
 
-def test_a_target_with_many_values_is_doubtful(learn: Learn, tmp_path: Path) -> None:
+def test_a_target_with_many_values_gives_a_warning(learn: Learn, tmp_path: Path) -> None:
     rows = [f"{k % 7},{(k * 7919) % 500 + 100000}" for k in range(400)]
     report = learn(write(tmp_path / "price.csv", "rooms,price", *rows), "--label", "price")
     [warning] = [text for text in report["warnings"] if "price" in text]
@@ -94,7 +94,7 @@ def test_a_target_with_many_values_is_doubtful(learn: Learn, tmp_path: Path) -> 
         ("t.jsonl", '{{"y": ["{label}", "0"], "a": {k}}}', []),
     ],
 )
-def test_many_classes_are_doubtful_in_every_format(
+def test_many_classes_give_a_warning_in_every_format(
     name: str, line: str, options: list[str], learn: Learn, tmp_path: Path
 ) -> None:
     many = write(tmp_path / name, *(line.format(label=k // 15, k=k) for k in range(900)))  # 7 in the first 100
@@ -107,7 +107,7 @@ def test_many_classes_are_doubtful_in_every_format(
     assert not any("classify" in text for text in learn(few, *options)["warnings"])
 
 
-def test_grades_of_queries_are_no_classes(tmp_path: Path) -> None:
+def test_relevance_grades_are_not_counted_as_classes(tmp_path: Path) -> None:
     reading = DataReader(
         [str(write(tmp_path / "t.svm", *(f"{k % 60} qid:{k // 60} 1:{k}" for k in range(180))))], ReadOptions()
     )
@@ -115,7 +115,7 @@ def test_grades_of_queries_are_no_classes(tmp_path: Path) -> None:
     assert reading.doubts == []
 
 
-def test_labels_of_two_types_are_doubtful(learn: Learn, tmp_path: Path) -> None:
+def test_labels_of_two_types_give_a_warning(learn: Learn, tmp_path: Path) -> None:
     report = learn(write(tmp_path / "m.csv", "y,a", *(f"{'yes' if k % 2 else 1},{k}" for k in range(40))))
     assert "has numbers and texts, such as yes" in " ".join(report["warnings"])
 
@@ -134,7 +134,7 @@ def test_json_labels_of_two_types_are_read_as_texts(odd: str, learn: Learn, tmp_
     assert not any("texts" in warning for warning in learn(strings)["warnings"])  # all are strings
 
 
-def test_json_labels_are_found_as_those_of_tables(learn: Learn, tmp_path: Path) -> None:
+def test_json_labels_are_detected_as_in_tables(learn: Learn, tmp_path: Path) -> None:
     rows = [{"Label": k % 2, "a": k * 7 % 5} for k in range(40)]
     assert learn(write(tmp_path / "a.jsonl", *map(json.dumps, rows)))["read"]["label_column"] == "Label"
     rows = [{f"c{k}": k + j for k in range(12)} | {"kind": "ab"[j % 2], "note": f"n{j}"} for j in range(40)]
@@ -146,7 +146,7 @@ def test_json_labels_are_found_as_those_of_tables(learn: Learn, tmp_path: Path) 
 # --- What is printed ---
 
 
-def test_everything_that_was_read_is_printed_before_learning(learn: Learn, tmp_path: Path) -> None:
+def test_the_columns_are_printed_before_learning(learn: Learn, tmp_path: Path) -> None:
     rows = [f"{k};{'red' if k % 3 else 'blue'};{k % 2};{0.5 * k};1;some words {k}" for k in range(1, 41)]
     data = write(tmp_path / "t.csv", "id;colour;class;size;w;note", *rows)
     report = learn(data, "--ignore", "id", "--weight", "w", "--text", "note")
@@ -184,7 +184,7 @@ def test_all_columns_are_in_the_json_report(learn: Learn, tmp_path: Path) -> Non
     assert "c39 and 60 more" in report["said"]
 
 
-def test_other_formats_say_what_they_are(learn: Learn, tmp_path: Path) -> None:
+def test_other_formats_are_described(learn: Learn, tmp_path: Path) -> None:
     svm = learn(write(tmp_path / "a.svm", "+1 1:1", "-1 2:1"))
     assert svm["read"] == {"files": [str(tmp_path / "a.svm")], "format": "svmlight", "label": {"1": 1, "-1": 1}}
     rows = [
@@ -227,7 +227,7 @@ def test_lists_and_objects_are_described(learn: Learn, tmp_path: Path) -> None:
     [["compare", "--learners", "perceptron,arow"], ["learn", "--scheme", "bagging", "--members", "2"]],
     ids=lambda command: command[0],
 )
-def test_other_commands_say_what_they_read(
+def test_other_commands_describe_the_data(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = titanic(tmp_path / "titanic.csv")
@@ -246,7 +246,7 @@ def test_other_commands_say_what_they_read(
     assert error == f"warning: {report['warnings'][0]}\n"  # as with learn
 
 
-def test_a_shard_says_what_is_read_from_it(tmp_path: Path) -> None:
+def test_shards_are_described(tmp_path: Path) -> None:
     path = titanic(tmp_path / "titanic.csv")
     found = FileShard(str(path), ReadOptions(label="survived", hashes_names=True)).describe()
     assert found.description["label_column"] == "survived"
@@ -271,7 +271,9 @@ def test_a_shard_says_what_is_read_from_it(tmp_path: Path) -> None:
         (lambda k: f"number {k} of many words", "looks like text, read as categories: --text it"),
     ],
 )
-def test_warnings(cell: Callable[[int], Any], warning: str, learn: Learn, tmp_path: Path) -> None:
+def test_suspicious_columns_give_warnings(
+    cell: Callable[[int], Any], warning: str, learn: Learn, tmp_path: Path
+) -> None:
     data = write(tmp_path / "t.csv", "y,it,a", *(f"{k % 2},{cell(k)},{0.1 * k}" for k in range(60)))
     report = learn(data)
     assert warning in " ".join(report["warnings"])
@@ -308,7 +310,7 @@ def table_file(folder: Path, kind: str, rows: list[dict[str, Any]]) -> Path:
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_notes_are_those_of_all_table_formats(kind: str, learn: Learn, tmp_path: Path) -> None:
+def test_all_table_formats_give_the_same_notes(kind: str, learn: Learn, tmp_path: Path) -> None:
     rows = [{"y": k % 2, "a": 0.1 * k, "same": "x", "gap": None if k % 3 == 0 else k * 7 % 11} for k in range(40)]
     assert learn(table_file(tmp_path, kind, rows))["notes"] == [
         "one value in all of 40 rows that were looked at: same",
@@ -326,7 +328,9 @@ def test_fields_that_some_objects_lack_are_neither_constant_nor_missing(learn: L
     ("name", "is_identifier"),
     [(name, True) for name in ("id", "ID", "user_id", "userId", "rowid")] + [("price", False), ("paid", False)],
 )
-def test_identifiers_by_name(kind: str, name: str, is_identifier: bool, learn: Learn, tmp_path: Path) -> None:
+def test_identifier_columns_are_detected_by_name(
+    kind: str, name: str, is_identifier: bool, learn: Learn, tmp_path: Path
+) -> None:
     rows = [{"y": k % 2, name: 7_000_000_000 + k * k * 7919 % 100_003, "a": 0.1 * k} for k in range(60)]
     warnings = " ".join(learn(table_file(tmp_path, kind, rows))["warnings"])
     advice = f"has different whole numbers in most rows, read as numbers: --ignore {name} if it is an identifier"
@@ -337,7 +341,7 @@ def test_identifiers_by_name(kind: str, name: str, is_identifier: bool, learn: L
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_tables_with_few_categories_have_names_in_small_models(kind: str, learn: Learn, tmp_path: Path) -> None:
+def test_tables_with_few_categories_give_small_models_with_names(kind: str, learn: Learn, tmp_path: Path) -> None:
     draw = random.Random(3)
     rows = [{"y": draw.randint(0, 1), "a": draw.random(), "job": draw.choice("pqr")} for _ in range(200)]
     model = tmp_path / "m.model"
@@ -400,7 +404,7 @@ def rows_of(path: Path, **options: Any) -> list[dict[str, float]]:
     return [{names[j]: value for j, value in row.items()} for row in rows]
 
 
-def test_columns_by_option(tmp_path: Path) -> None:
+def test_column_types_can_be_set_by_option(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", "y,a,b,c,d", "1,2,3,x,5", "0,4,3,,7")
     assert rows_of(path) == [{"a": 2, "b": 3, "c=x": 1, "d": 5}, {"a": 4, "b": 3, "d": 7}]
     assert rows_of(path, ignore=("c",)) == [{"a": 2, "b": 3, "d": 5}, {"a": 4, "b": 3, "d": 7}]
@@ -429,7 +433,7 @@ def test_columns_by_option(tmp_path: Path) -> None:
             rows_of(path, **wrong)
 
 
-def test_weights(tmp_path: Path, learn: Learn) -> None:
+def test_weight_columns_are_read(tmp_path: Path, learn: Learn) -> None:
     path = write(tmp_path / "t.csv", "y,w,a", "1,2.5,1", "0,0,3", "1,1,5")
     _, _, _, reading = read(path, weight="w")
     weights = [batch.parsed.weights.tolist() for batch in reading.batches()]
@@ -439,7 +443,7 @@ def test_weights(tmp_path: Path, learn: Learn) -> None:
         read(write(tmp_path / "bad.csv", "y,w,a", "1,-1,1", "0,1,3"), weight="w")
 
 
-def test_quotes_may_be_text(tmp_path: Path, learn: Learn) -> None:
+def test_quotes_can_be_read_as_text(tmp_path: Path, learn: Learn) -> None:
     path = write(tmp_path / "t.tsv", 'ham\tsay "hi" to "him', 'spam\t"win', "ham\tplain")
     said = learn(path, "--format", "tsv", "--label", "1", "--no-header", code=2)["said"]
     assert "a quote" in said
@@ -449,7 +453,7 @@ def test_quotes_may_be_text(tmp_path: Path, learn: Learn) -> None:
     assert rows_of(path, **options, text="2", bits=0)[1:] == [{"2=win": 1}, {"2=plain": 1}]
 
 
-def test_latin_1(tmp_path: Path, learn: Learn) -> None:
+def test_latin_1_is_read(tmp_path: Path, learn: Learn) -> None:
     path = tmp_path / "l.csv"
     path.write_bytes("y,stadt\n1,Köln\n0,Münster\n".encode("latin-1"))
     assert "is not UTF-8 text: --encoding latin-1" in " ".join(learn(path)["warnings"])
@@ -460,7 +464,7 @@ def test_latin_1(tmp_path: Path, learn: Learn) -> None:
         main(["learn", str(path), "--encoding", "klingon"])
 
 
-def test_json_fields_by_option(tmp_path: Path) -> None:
+def test_json_field_types_can_be_set_by_option(tmp_path: Path) -> None:
     lines = [{"y": 1, "a": 2, "b": {"c": 3, "d": "x"}, "zip": 50667}, {"b": {"d": "z"}, "zip": 50668.5, "y": 0, "a": 7}]
     path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
     everything = [{"a": 2, "b.c": 3, "b.d=x": 1, "zip": 50667}, {"b.d=z": 1, "zip": 50668.5, "a": 7}]
@@ -482,7 +486,7 @@ def test_json_fields_by_option(tmp_path: Path) -> None:
             read(path, **wrong)  # type: ignore[arg-type]
 
 
-def test_weights_of_json_lines(tmp_path: Path, learn: Learn) -> None:
+def test_weights_of_json_lines_are_read(tmp_path: Path, learn: Learn) -> None:
     lines = [{"y": 1, "a": 2, "w": 2.5}, {"w": "0", "y": 0, "a": 3}, {"y": 1, "w": 1, "a": 5}]
     path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
     assert rows_of(path, bits=0, weight="w") == [{"a": 2}, {"a": 3}, {"a": 5}]
@@ -508,7 +512,7 @@ def test_weights_of_json_lines(tmp_path: Path, learn: Learn) -> None:
     assert loaded.score_one({"a": 3}) == loaded.score_one({"a": 3, "w": 7}) == loaded.score_one({"a": 3, "w": "x"})
 
 
-def test_numbers_in_strings_of_json_lines(tmp_path: Path) -> None:
+def test_numbers_in_json_strings_are_detected(tmp_path: Path) -> None:
     lines = [{"y": 1, "n": " 2.5 ", "s": "7"}, {"n": 3, "y": 0, "s": "8"}, {"n": "NA", "y": 1}, {"n": None, "y": 0}]
     path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
     assert rows_of(path, bits=0, numeric=("n",)) == [{"n": 2.5, "s=7": 1}, {"n": 3, "s=8": 1}, {}, {}]
@@ -522,7 +526,7 @@ def test_numbers_in_strings_of_json_lines(tmp_path: Path) -> None:
     assert rows_of(skipped, bits=0, numeric=("n",), columns=("a",)) == [{"a": 2}]
 
 
-def test_missing_values_of_json_lines(tmp_path: Path) -> None:
+def test_missing_values_of_json_lines_are_recognised(tmp_path: Path) -> None:
     lines = [{"y": 1, "a": 2, "b": {"c": None}, "s": "NA"}, {"y": 0, "a": "", "b": {"c": "n/a"}, "s": "x"}, {"y": 1}]
     path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
     assert rows_of(path, bits=0) == [{"a": 2, "s=NA": 1}, {"a=": 1, "b.c=n/a": 1, "s=x": 1}, {}]
@@ -539,7 +543,7 @@ def test_missing_values_of_json_lines(tmp_path: Path) -> None:
     assert rows_of(path, bits=0, missing="error", ignore=("b", "s", "a")) == [{}, {}, {}]
 
 
-def test_models_of_json_lines_keep_what_fields_are(tmp_path: Path) -> None:
+def test_models_of_json_lines_store_the_field_types(tmp_path: Path) -> None:
     rows = [
         {"y": k % 2, "n": str(k * 0.1), "s": ["u", None, "NA"][k % 3], "w": 1 + k % 2, "c": k % 4} for k in range(40)
     ]
@@ -600,7 +604,7 @@ def test_learning_starts_again_with_hashing_when_a_dictionary_becomes_large(
     ],
     ids=" ".join,
 )
-def test_a_model_is_certified_without_saying_again_how_it_was_read(
+def test_certify_uses_the_reading_options_of_the_model(
     options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data, model, document = titanic(tmp_path / "t.csv"), tmp_path / "m.model", tmp_path / "c.json"
@@ -658,7 +662,7 @@ def test_features_do_not_depend_on_other_columns(seed: int, tmp_path_factory: py
 
 
 @REAL
-def test_bank_marketing(learn: Learn, tmp_path: Path) -> None:
+def test_bank_marketing_gives_a_small_model_with_names(learn: Learn, tmp_path: Path) -> None:
     model = tmp_path / "bank.model"
     report = learn(DATA_FOLDER / "bank_marketing.csv.gz", "--ignore", "duration", "--save", model)
     assert report["read"]["label_column"] == "y"
@@ -670,7 +674,7 @@ def test_bank_marketing(learn: Learn, tmp_path: Path) -> None:
 
 
 @REAL
-def test_sms_spam_as_downloaded(learn: Learn) -> None:
+def test_sms_spam_is_read_as_downloaded(learn: Learn) -> None:
     report = learn(DATA_FOLDER / "sms_spam.tsv.gz")
     assert report["examples"] == 5574
     assert report["read"]["format"] == "text"
@@ -679,7 +683,7 @@ def test_sms_spam_as_downloaded(learn: Learn) -> None:
 
 
 @REAL
-def test_reuters_without_a_label(learn: Learn) -> None:
+def test_a_label_is_suggested_for_reuters(learn: Learn) -> None:
     path = DATA_FOLDER / "reuters21578.jsonl.gz"
     said = learn(path, code=2)["said"]
     assert "Perhaps --label has_topics, with the values YES, NO" in said
@@ -690,14 +694,14 @@ def test_reuters_without_a_label(learn: Learn) -> None:
 
 
 @REAL
-def test_identifiers_of_kc_house(learn: Learn) -> None:
+def test_identifiers_of_kc_house_are_reported(learn: Learn) -> None:
     warnings = learn(DATA_FOLDER / "kc_house.csv.gz", "--label", "waterfront")["warnings"]
     assert "column 'id' (7129300520, " in warnings[0]
     assert "--ignore id if it is an identifier" in warnings[0]
 
 
 @REAL
-def test_credit_default(learn: Learn) -> None:
+def test_credit_default_is_read_without_a_header(learn: Learn) -> None:
     path = DATA_FOLDER / "credit_default.csv.gz"
     assert "which column is the label" in learn(path, code=2)["said"]
     report = learn(path, "--label", "24", "--categorical", "2,3,4")
@@ -722,7 +726,7 @@ def test_california_housing_has_missing_values(learn: Learn) -> None:
 
 
 @REAL
-def test_reuters_without_id_and_date(learn: Learn) -> None:
+def test_reuters_is_learned_without_id_and_date(learn: Learn) -> None:
     report = learn(
         DATA_FOLDER / "reuters21578.jsonl.gz", "--label", "has_topics", "--text", "title,body", "--ignore", "id,date"
     )
@@ -734,7 +738,7 @@ def test_reuters_without_id_and_date(learn: Learn) -> None:
 # --- What a review has found ---
 
 
-def test_a_file_without_weights_is_not_learned_in_silence(tmp_path: Path, learn: Learn) -> None:
+def test_a_missing_weight_column_is_reported(tmp_path: Path, learn: Learn) -> None:
     weighed = write(tmp_path / "w.csv", "y,w,a", *(f"{k % 2},2,{k}" for k in range(6)))
     bare = write(tmp_path / "bare.csv", "y,a", *(f"{k % 2},{k}" for k in range(6)))
     missing = f"{bare}: has no column 'w', which has the weights of the rows."
@@ -747,7 +751,7 @@ def test_a_file_without_weights_is_not_learned_in_silence(tmp_path: Path, learn:
     assert main(["predict", str(model), str(empty), "--quiet"]) == 0
 
 
-def test_large_dictionaries_that_were_asked_for_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_dictionaries_are_used_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("novikoff.data.reader.MAX_DICTIONARY_NAMES", 5)
     model = tmp_path / "m.model"
     path = write(tmp_path / "t.csv", "y,a", *(f"{k % 2},v{k}" for k in range(20)))
@@ -757,7 +761,7 @@ def test_large_dictionaries_that_were_asked_for_are_used(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("spelled", [("true", "false"), ("TRUE", "FALSE"), ("True", "False")])
-def test_truth_values_are_numbers_everywhere(spelled: tuple[str, str], tmp_path: Path) -> None:
+def test_booleans_are_numbers_in_every_format(spelled: tuple[str, str], tmp_path: Path) -> None:
     path, model = tmp_path / "t.csv", tmp_path / "m.model"
     write(path, "y,new,a", *(f"{spelled[k % 3 == 0]},{spelled[k % 2]},{k}" for k in range(20)))
     assert rows_of(path)[:2] == [{"new": 1.0}, {"a": 1.0}]
@@ -768,7 +772,7 @@ def test_truth_values_are_numbers_everywhere(spelled: tuple[str, str], tmp_path:
     assert len(set(scores)) == 1
 
 
-def test_the_encoding_of_text_is_kept_in_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_encoding_is_stored_in_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, model, cached = tmp_path / "l.csv", tmp_path / "m.model", tmp_path / "c.model"
     path.write_bytes("y,stadt,größe\n1,Köln,3\n0,Münster,4\n1,Köln,5\n".encode("latin-1"))
     arguments = ["--learner", "perceptron", "--quiet", "--encoding", "latin-1"]
@@ -833,7 +837,7 @@ def test_json_models_are_certified_without_options(tmp_path: Path) -> None:
     assert main(["certify", str(model), str(path)]) == 0
 
 
-def test_options_of_training_may_be_said_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_training_options_may_be_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, model = titanic(tmp_path / "t.csv"), tmp_path / "m.model"
     how = ["--label", "survived", "--categorical", "pclass", "--ignore", "age"]
     assert main(["learn", str(path), *how, "--save", str(model), "--quiet"]) == 0
@@ -843,14 +847,14 @@ def test_options_of_training_may_be_said_again(tmp_path: Path, capsys: pytest.Ca
     assert "leave out --ignore" in capsys.readouterr().err
 
 
-def test_names_of_two_columns_are_no_labelled_text(tmp_path: Path, learn: Learn) -> None:
+def test_two_column_names_are_not_read_as_labelled_text(tmp_path: Path, learn: Learn) -> None:
     path = write(tmp_path / "t.tsv", "category\tmessage", *(f"{'ab'[k % 2]}\tsome words {k}" for k in range(30)))
     assert "which column is the label" in learn(path, code=2)["said"]
     report = learn(path, "--label", "category", "--text", "message")
     assert report["read"]["label"] == {"a": 15, "b": 15}
 
 
-def test_json_fields_that_are_doubtful(tmp_path: Path, learn: Learn) -> None:
+def test_suspicious_json_fields_give_warnings(tmp_path: Path, learn: Learn) -> None:
     rows = [{"y": k, "side": k % 2, "u": {"k": 1}} for k in range(120)]
     path = write(tmp_path / "t.jsonl", *map(json.dumps, rows))
     warnings = " ".join(learn(path, "--label", "y", "--ignore", "nothing")["warnings"])

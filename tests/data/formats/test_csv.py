@@ -108,7 +108,7 @@ def test_rows_are_those_of_the_documented_rules(table: Any, style: Any, size: in
 
 @given(st.text(alphabet='",\n\r1a', max_size=150), st.integers(1, 40), st.sampled_from([QUOTE, NO_QUOTE]))
 @settings(max_examples=2 * MANY, deadline=None)
-def test_cells_are_those_of_the_slow_twin(text: str, shift: int, quote: int) -> None:
+def test_cells_equal_those_of_the_slow_reference(text: str, shift: int, quote: int) -> None:
     content = np.frombuffer((text + "\n").encode(), np.uint8)
     block = np.zeros(PADDING_BYTES * 2 + len(content) + 1, np.uint8)
     block[PADDING_BYTES : PADDING_BYTES + len(content)] = content
@@ -132,7 +132,7 @@ def test_cells_are_those_of_the_slow_twin(text: str, shift: int, quote: int) -> 
 
 
 @pytest.mark.parametrize("spelled", TRICKY + ODD)
-def test_missing_is_told_as_by_the_twin(spelled: str) -> None:
+def test_missing_cells_are_recognised_as_by_the_reference(spelled: str) -> None:
     block = TextBlock(200)
     content = np.frombuffer(spelled.encode(), np.uint8)
     block.text[PADDING_BYTES : PADDING_BYTES + len(content)] = content
@@ -155,7 +155,7 @@ def number_table(rows: int, columns: int, seed: int, *, label: int = 0) -> tuple
 
 
 @pytest.mark.parametrize(("columns", "label"), [(1, 0), (1, 1), (7, 3), (8, 0), (9, 9), (30, 8), (17, 16)])
-def test_a_table_of_numbers(columns: int, label: int, tmp_path: Any) -> None:
+def test_a_table_of_numbers_is_dense(columns: int, label: int, tmp_path: Any) -> None:
     text, values = number_table(40, columns, columns, label=label)
     path = tmp_path / "n.csv"
     path.write_text(text)
@@ -170,7 +170,7 @@ def test_a_table_of_numbers(columns: int, label: int, tmp_path: Any) -> None:
         assert in_blocks(reading.format, text.replace("\n", "\r\n").encode(), size)[:2] == (rows, labels)
 
 
-def test_equal_to_pandas_and_polars(tmp_path: Any) -> None:
+def test_tables_are_read_as_by_pandas_and_polars(tmp_path: Any) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
     polars = pytest.importorskip("polars", reason="polars is not installed (extra dev)")
     text, _ = number_table(30 if JIT_DISABLED else 300, 12, 7)
@@ -191,7 +191,7 @@ def test_equal_to_pandas_and_polars(tmp_path: Any) -> None:
 
 @given(made_tables())
 @settings(max_examples=MANY // 4, deadline=None)
-def test_texts_are_those_of_pandas(table: Any) -> None:
+def test_texts_are_read_as_by_pandas(table: Any) -> None:
     """What is a category here is that text there."""
     pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
     names, records = table
@@ -240,19 +240,19 @@ def test_numbers_are_the_nearest_floats(tmp_path: Any) -> None:
         (",a\n0,1\n", True),
     ],
 )
-def test_header(text: str, header: bool) -> None:
+def test_headers_are_detected(text: str, header: bool) -> None:
     assert settled(text.encode(), label="1").header is header
     assert settled(text.encode(), header=False, label="1").header is False
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_delimiter(delimiter: str) -> None:
+def test_delimiters_are_detected(delimiter: str) -> None:
     text = f'y{delimiter}"a,;|\tb"{delimiter}c\n1{delimiter}2{delimiter}3\n'
     assert settled(text.encode()).delimiter == delimiter
     assert settled(text.encode()).names == ("y", "a,;|\tb", "c")
 
 
-def test_delimiter_said() -> None:
+def test_delimiters_can_be_given() -> None:
     assert settled(b"1 2\n3 4\n", delimiter=" ", label="1").names == ("1", "2")
     for spelled in ("tab", "\\t"):
         assert settled(b"1\t2\n", delimiter=spelled, label="1").separator == b"\t"
@@ -275,7 +275,7 @@ def test_delimiter_said() -> None:
         ("a, Y \n1,2\n", None, 1),
     ],
 )
-def test_label(text: str, label: str | None, target: int) -> None:
+def test_label_columns_are_found(text: str, label: str | None, target: int) -> None:
     assert settled(text.encode(), label=label).target == target
 
 
@@ -294,12 +294,12 @@ def test_label(text: str, label: str | None, target: int) -> None:
         (b"\n\n", {"delimiter": ","}, "is empty"),
     ],
 )
-def test_tables_that_are_refused(text: bytes, options: Any, sentence: str) -> None:
+def test_invalid_tables_are_refused(text: bytes, options: Any, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         settled(text, **options)
 
 
-def test_names_and_dictionary(tmp_path: Any) -> None:
+def test_names_are_stored_in_a_dictionary(tmp_path: Any) -> None:
     path = tmp_path / "t.csv"
     path.write_text('label,colour,size\n1,"a ""b""",3\n0,red,\n1,red,4\n')
     rows, _, _, reading = read(path, bits=0)
@@ -344,7 +344,7 @@ BAD = [
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize(("line", "sentence"), BAD)
-def test_bad_lines(line: str, sentence: str, end: str, tmp_path: Any) -> None:
+def test_bad_lines_are_reported(line: str, sentence: str, end: str, tmp_path: Any) -> None:
     path = tmp_path / "t.csv"
     good = ["y,a,b", "1,2,3", "", '0,"4",5']
     how = settled(end.join(good).encode())
@@ -359,7 +359,7 @@ def test_bad_lines(line: str, sentence: str, end: str, tmp_path: Any) -> None:
     assert in_blocks(how, path.read_bytes(), 10)[2:] == ([2, 4, 6, 8], [(5, sentence), (7, sentence)])
 
 
-def test_a_quote_without_end(tmp_path: Any) -> None:
+def test_an_unclosed_quote_is_reported(tmp_path: Any) -> None:
     path = tmp_path / "t.csv"
     path.write_text('y,a\n1,"two\nlines"\n0,"no end\n1,x\n')
     with pytest.raises(InputError) as told:
@@ -419,7 +419,9 @@ def two(tmp_path: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("options", [(), ("--bits", 0), ("--signed", "--bits", 12)])
-def test_learning_in_one_go_or_two(options: Any, two: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_learning_in_one_run_or_two_gives_the_same_model(
+    options: Any, two: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     a, b = two
     together, first, second = (tmp_path / name for name in ("together", "first", "second"))
     assert run("learn", a, b, "--save", together, "--quiet", *options) == 0
@@ -478,14 +480,14 @@ def test_later_files_are_matched_by_the_names_of_their_columns(
     st.sampled_from([b",", b"\t"]),
     st.sampled_from(['"', "none"]),
 )
-def test_a_first_look_at_all_cells(text: bytes, delimiter: bytes, quote: str) -> None:
+def test_splitting_cells_equals_iterating_over_records(text: bytes, delimiter: bytes, quote: str) -> None:
     records = [cells for cells, _ in csv_sniffer.iter_records(text, delimiter, quote)]
     assert csv_sniffer.split_cells(text, delimiter, quote) == records
     for cells in records:
         assert csv_sniffer.is_numeric(cells) == all(map(csv_sniffer.NUMERIC_PATTERN.fullmatch, cells))
 
 
-def test_a_record_is_never_taken_for_names(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_data_record_is_never_read_as_a_header(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     path, model = tmp_path / "n.csv", tmp_path / "model"
     path.write_text("y,size,kind\n1,2,size\n0,4,x\n1,1,size\n")
     assert run("learn", path, "--save", model, "--quiet", "--learner", "perceptron") == 0
@@ -513,7 +515,7 @@ def test_later_files_of_a_run_may_have_no_names(tmp_path: Any, capsys: pytest.Ca
     assert report["notes"] == [f"{files[1]}: has no line of names: its columns are matched by position"]
 
 
-def test_names_above_data_for_a_model_without_names(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_header_is_skipped_for_a_model_without_names(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     path, model = tmp_path / "n.csv", tmp_path / "model"
     path.write_text("1,2,3\n0,4,5\n1,1,1\n")
     assert run("learn", path, "--save", model, "--quiet", "--label", "1", "--learner", "perceptron") == 0
@@ -539,7 +541,7 @@ def test_a_table_of_numbers_keeps_its_columns(tmp_path: Any, capsys: pytest.Capt
     assert "expected 3 cells, but 4 came." in capsys.readouterr().err
 
 
-def test_a_pipe_is_read_as_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_is_read_as_data_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     """An example is there when its line has come; what columns are is settled by the first line after the names."""
     out, into = os.pipe()
     came: list[Any] = []

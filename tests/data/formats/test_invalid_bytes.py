@@ -76,7 +76,7 @@ def test_labels_above_2_to_the_53_are_refused(fmt: str, label: bytes, tmp_path: 
     assert collected(largest, format=fmt)["labels"] == [9007199254740991]
 
 
-def test_a_stream_of_which_every_line_is_skipped_is_an_error_in_words() -> None:
+def test_a_stream_whose_lines_are_all_skipped_is_an_error() -> None:
     command = [sys.executable, "-m", "novikoff", "learn", "-", "--bad-lines", "skip"]
     done = subprocess.run(command, check=False, input="0.5\n", capture_output=True, text=True, timeout=60)
     assert done.returncode == 2

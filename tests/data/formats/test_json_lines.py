@@ -99,7 +99,7 @@ OBJECTS = st.dictionaries(NAMES, VALUES, max_size=6)
 @pytest.mark.parametrize("fmt", FORMATS, ids=str)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.data())
-def test_rows_are_those_of_the_twin(fmt: JsonLines, data: st.DataObject) -> None:
+def test_rows_equal_those_of_the_reference(fmt: JsonLines, data: st.DataObject) -> None:
     lines = []
     for value in data.draw(st.lists(OBJECTS, min_size=1, max_size=4)):
         ascii_only = data.draw(st.booleans())
@@ -126,13 +126,13 @@ SPELLED = [
 
 
 @pytest.mark.parametrize("fmt", FORMATS, ids=str)
-def test_lines_of_note(fmt: JsonLines) -> None:
+def test_unusual_lines_are_read(fmt: JsonLines) -> None:
     _, parsed = in_block("\n".join(SPELLED).encode(), fmt)
     assert [problem.sentence for problem in parsed.problems] == []
     assert rows_of(parsed) == [row_of(line, fmt) for line in SPELLED]
 
 
-def test_long_strings_are_those_of_the_twin() -> None:
+def test_long_strings_equal_those_of_the_reference() -> None:
     """Escapes, quotes and wide characters at every place of 64 bytes."""
     fmt = FORMATS[0]
     for special in ("\\n", "é", "\\u00e9", "\\\\", "x"):
@@ -141,13 +141,13 @@ def test_long_strings_are_those_of_the_twin() -> None:
         assert rows_of(parsed) == [row_of(line, fmt) for line in lines]
 
 
-def test_hashes_are_those_of_other_formats() -> None:
+def test_hashes_equal_those_of_other_formats() -> None:
     _, parsed = in_block(b'{"label":1,"colour":"red","size":2}', JsonLines("label", bits=0))
     assert parsed.hashes[:2].tolist() == [hash_name(b"red", hash_name(b"colour")), hash_name(b"size")]
 
 
 @pytest.mark.parametrize("fmt", [f for f in FORMATS if f.bits > 10], ids=str)
-def test_names_tell_what_their_hashes_are(fmt: JsonLines) -> None:
+def test_stored_names_match_their_hashes(fmt: JsonLines) -> None:
     for line in SPELLED:
         block, parsed = in_block(line.encode(), fmt, named=True)
         expected: dict[int, str] = {}
@@ -164,7 +164,7 @@ def test_names_tell_what_their_hashes_are(fmt: JsonLines) -> None:
 # --- Labels ---
 
 
-def test_labels(tmp_path: Path) -> None:
+def test_labels_are_read(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text('{"y":1}\n{"y":1.0}\n{"y":"1"}\n{"y":"\\u0061b"}\n{"y":"ab"}\n{"y":true}\n{"y":false}\n{"y":-0}\n')
     found, reading = read(path, format="jsonl")
@@ -181,7 +181,7 @@ def test_labels(tmp_path: Path) -> None:
     assert [label for label, _, _ in read(path, format="jsonl")[0]] == [1, 2, True]
 
 
-def test_a_label_within_another_field(tmp_path: Path) -> None:
+def test_a_nested_label_is_found(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text('{"label":"no","user":{"kind":"bot","n":2}}\n')
     found, _ = read(path, label="user.kind", format="jsonl", bits=18)
@@ -189,7 +189,7 @@ def test_a_label_within_another_field(tmp_path: Path) -> None:
     assert found[0][1] == row_of(path.read_text(), JsonLines("user.kind"))
 
 
-def test_which_field_is_the_label(tmp_path: Path) -> None:
+def test_the_label_field_is_detected(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text('\nnot json\n{"a":1,"Class":0}\n')
     assert read(path, bad_lines="skip")[0][0][0] == 0
@@ -275,7 +275,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("line", BAD, ids=lambda line: line[:30].decode("latin-1"))
-def test_bad_lines(tmp_path: Path, line: bytes) -> None:
+def test_bad_lines_are_reported(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_bytes(b'{"label":1}\n \r\n' + line + b'\n{"label":0}\n')
     reason, sentence = BAD[line]
@@ -317,7 +317,7 @@ def mutations(count: int, seed: int) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_exactly_what_json_accepts(seed: int) -> None:
+def test_exactly_valid_json_is_accepted(seed: int) -> None:
     count = 2_000 if JIT_DISABLED else 40_000 if seed == 1 else 1_000_000
     fmt = JsonLines("label", "a", bits=20)
     lines = [line for line in mutations(count, seed) if line.strip(b" \t\r")]
@@ -341,7 +341,7 @@ def test_exactly_what_json_accepts(seed: int) -> None:
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.binary(max_size=300))
-def test_any_bytes_do_no_harm(data: bytes) -> None:
+def test_arbitrary_bytes_do_not_crash(data: bytes) -> None:
     fmt = JsonLines("label", "a", letters=3)
     _, parsed = in_block(b'{"label":1,"a":"x' + data, fmt)
     assert len(parsed.keys) + len(parsed.problems) <= parsed.lines == data.count(b"\n") + 1 - (data.endswith(b"\n"))
@@ -361,7 +361,7 @@ def test_any_bytes_do_no_harm(data: bytes) -> None:
     ],
     ids=lambda line: line[:18].decode(),
 )
-def test_long_lines_end(line: bytes) -> None:
+def test_long_lines_are_parsed_or_reported(line: bytes) -> None:
     if JIT_DISABLED:
         line = line[:2000]
     _, parsed = in_block(line, JsonLines("label"))
@@ -381,7 +381,7 @@ SPLIT = (
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_cut_anywhere(tmp_path: Path, threads: int) -> None:
+def test_block_boundaries_do_not_change_rows(tmp_path: Path, threads: int) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(SPLIT)
     options = {"text": "text", "words": 2, "letters": 3}
@@ -394,7 +394,7 @@ def test_cut_anywhere(tmp_path: Path, threads: int) -> None:
     assert read(path, threads=threads, **options)[0] == whole
 
 
-def test_a_dictionary_and_slots_are_worth_the_same(tmp_path: Path) -> None:
+def test_dictionary_and_hashing_give_the_same_scores(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(SPLIT)
     options = {"text": "text", "words": 3, "letters": 2}
@@ -419,7 +419,7 @@ def test_options_are_checked(tmp_path: Path) -> None:
             read(path, **options)
 
 
-def test_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_lines_work_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     a.write_text('{"y":"spam","body":"Win cash","hour":3}\n{"y":"ham","body":"see you","from":{"known":true}}\n')
     b.write_text('{"y":"ham","tags":["home","work"],"body":"now"}\n{"body":"cash prize","y":"spam"}\n')
@@ -441,7 +441,7 @@ def test_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.skipif(not DATA_FOLDER.is_dir(), reason="the data sets are not here: set NOVIKOFF_DATA")
-def test_real_lines() -> None:
+def test_real_lines_are_read() -> None:
     for options in ({}, {"text": "title,body"}):
         count, mistakes = 0, 0
         told = ReadOptions(label="lewissplit", bad_lines="skip", **options)

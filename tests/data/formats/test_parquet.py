@@ -52,7 +52,7 @@ def written(data: Any, folder: Any, kind: str) -> Any:
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "feather"])
 @pytest.mark.parametrize("options", [{}, {"bits": 0}, {"bits": 10, "signed": True}, {"keep_names": 1}, {"threads": 3}])
-def test_rows_are_those_of_csv(kind: str, options: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_equal_those_of_csv(kind: str, options: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_format, "CELLS_PER_CHUNK", 3000)
     data = table()
     came, expected = (read(written(data, tmp_path, k), **options) for k in (kind, "csv"))
@@ -67,7 +67,7 @@ def test_rows_are_those_of_csv(kind: str, options: Any, tmp_path: Any, monkeypat
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
-def test_a_table_of_numbers(kind: str, tmp_path: Any) -> None:
+def test_a_table_of_numbers_is_dense(kind: str, tmp_path: Any) -> None:
     data = table(texts=False)
     came, expected = (read(written(data, tmp_path, k)) for k in (kind, "csv"))
     assert came[:2] == expected[:2]
@@ -76,7 +76,7 @@ def test_a_table_of_numbers(kind: str, tmp_path: Any) -> None:
     assert came[3].format.columns == ["whole", "real", "single", "small"]
 
 
-def test_truth_values_decimals_and_nothing(tmp_path: Any) -> None:
+def test_booleans_decimals_and_nulls_are_read(tmp_path: Any) -> None:
     import decimal
 
     data = pyarrow.table(
@@ -92,7 +92,7 @@ def test_truth_values_decimals_and_nothing(tmp_path: Any) -> None:
     assert labels == [1, 0, 1]
 
 
-def test_bad_rows(tmp_path: Any) -> None:
+def test_bad_rows_are_reported(tmp_path: Any) -> None:
     data = pyarrow.table({"y": [1.0, None, 0.0, 1e300, 1.0, 0.0], "a": [1.0, 2.0, float("inf"), 3.0, -2e15, 5.0]})
     path = written(data, tmp_path, "parquet")
     with pytest.raises(InputError) as told:
@@ -112,14 +112,14 @@ def test_bad_rows(tmp_path: Any) -> None:
         (pyarrow.array([1, 2], pyarrow.timestamp("s")), "column 'a' is of type timestamp"),
     ],
 )
-def test_columns_that_are_refused(column: Any, sentence: str, tmp_path: Any) -> None:
+def test_unsupported_columns_are_refused(column: Any, sentence: str, tmp_path: Any) -> None:
     with pytest.raises(InputError, match=sentence):
         read(written(pyarrow.table({"y": [1, 0], "a": column}), tmp_path, "parquet"))
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
 @pytest.mark.parametrize("damage", ["cut", "overwritten", "empty"])
-def test_damaged_files(kind: str, damage: str, tmp_path: Any) -> None:
+def test_damaged_files_are_refused(kind: str, damage: str, tmp_path: Any) -> None:
     path = written(table(), tmp_path, kind)
     content = bytearray(path.read_bytes())
     if damage == "cut":
@@ -133,7 +133,7 @@ def test_damaged_files(kind: str, damage: str, tmp_path: Any) -> None:
         read(path)
 
 
-def test_a_model_of_parquet(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_is_learned_from_parquet(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = tmp_path / "a.parquet", tmp_path / "b.parquet"
     data = table(200)
     parquet.write_table(data[:100], a)
@@ -163,14 +163,14 @@ def test_a_model_of_parquet(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -
     assert "column 'whole' must be numbers, but is " in capsys.readouterr().err
 
 
-def test_without_pyarrow(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_pyarrow_names_the_extra(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(table(), tmp_path, "parquet")
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(InputError, match=r"pip install novikoff\[parquet\]"):
         read(path)
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     path = written(table(), tmp_path, "parquet")
     with path.open("rb") as file:
         monkeypatch.setattr("sys.stdin", type("Standard", (), {"buffer": file}))

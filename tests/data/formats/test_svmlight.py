@@ -136,7 +136,7 @@ def lines(draw: st.DrawFn) -> str:
 @given(
     rows=st.lists(lines(), max_size=12), last=st.booleans(), block=st.integers(64, 400), threads=st.sampled_from([1, 3])
 )
-def test_equals_the_twin_in_blocks_of_any_size(
+def test_rows_equal_the_reference_in_blocks_of_any_size(
     tmp_path_factory: pytest.TempPathFactory, rows: list[str], last: bool, block: int, threads: int
 ) -> None:
     content = ("\n".join(rows) + ("\n" if last else "")).encode()
@@ -145,7 +145,7 @@ def test_equals_the_twin_in_blocks_of_any_size(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_long_files_of_usual_lines(seed: int, tmp_path: Path) -> None:
+def test_long_files_of_usual_lines_equal_the_reference(seed: int, tmp_path: Path) -> None:
     """Enough lines for many blocks, of the kinds that are read eight terms at a time."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -166,7 +166,7 @@ def test_long_files_of_usual_lines(seed: int, tmp_path: Path) -> None:
     assert (got_y == y).all()
 
 
-def test_every_cut_gives_the_same(tmp_path: Path) -> None:
+def test_every_block_boundary_gives_the_same_rows(tmp_path: Path) -> None:
     path = tmp_path / "data.svm"
     path.write_bytes("\ufeff1 1:0.5 2:1e-3\r\n\r\n-1 qid:3 7:2 # é comment\n\n+1 3:123456789.5 12345678:1 \n0".encode())
     whole = collected(path)
@@ -177,7 +177,7 @@ def test_every_cut_gives_the_same(tmp_path: Path) -> None:
             assert collected(path, block=block, threads=threads) == whole
 
 
-def test_several_labels(tmp_path: Path) -> None:
+def test_several_labels_are_read(tmp_path: Path) -> None:
     path = tmp_path / "many.svm"
     path.write_text("1,3,7 1:2\n 2:1\n5 3:1\n")
     got = collected(path, several_labels=True, format="svmlight")
@@ -187,7 +187,7 @@ def test_several_labels(tmp_path: Path) -> None:
     assert batch.labels == [[1.0, 3.0, 7.0], [], [5.0]]
 
 
-def test_a_line_is_refused_when_it_is_too_long(tmp_path: Path) -> None:
+def test_a_line_that_is_too_long_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "long.svm"
     with open(path, "wb") as file:
         file.write(b"1 1:1\n1")

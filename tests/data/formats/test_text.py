@@ -145,14 +145,14 @@ TEXTS = st.lists(st.sampled_from(PIECES) | st.text(alphabet=CHARACTERS, max_size
 @pytest.mark.parametrize("fmt", FORMATS, ids=str)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(lines=st.lists(TEXTS.map(" ".join), min_size=1, max_size=5))
-def test_rows_are_those_of_the_twin(fmt: Text, lines: list[str]) -> None:
+def test_rows_equal_those_of_the_reference(fmt: Text, lines: list[str]) -> None:
     lines = [f"x{line}" for line in lines]
     _, parsed = in_block("".join(f"1\t{line}\n" for line in lines).encode(), fmt)
     assert not parsed.problems
     assert rows_of(parsed) == [in_slots(list(bag(line, fmt).items()), fmt) for line in lines]
 
 
-def test_long_texts_are_those_of_the_twin() -> None:
+def test_long_texts_equal_those_of_the_reference() -> None:
     """Words across the borders of 64 bytes, rows of thousands of terms."""
     source = random.Random(1)
     alphabet = "abcdefgABCDEFG' éÉ,._жЖ"
@@ -163,14 +163,14 @@ def test_long_texts_are_those_of_the_twin() -> None:
             assert rows_of(parsed) == [in_slots(list(bag(text, fmt).items()), fmt)]
 
 
-def test_lower_case_is_the_same_for_ever() -> None:
+def test_lower_case_does_not_depend_on_the_python_version() -> None:
     """Models are made with it: a newer table of characters must not change it."""
     changed = {c: lower_two_byte(c) for c in range(0x80, 0x800) if lower_two_byte(c) != c}
     assert len(changed) == 440
     assert f"{hash_name(json.dumps(changed).encode()):016x}" == "a30fa01c22ae3855"
 
 
-def test_any_bytes_are_text() -> None:
+def test_arbitrary_bytes_are_text() -> None:
     """Latin-1 and damaged UTF-8 are letters, byte by byte."""
     fmt = Text(scale="count")
     for text, words in {
@@ -189,7 +189,7 @@ def test_any_bytes_are_text() -> None:
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.binary(max_size=300))
-def test_any_bytes_do_no_harm(data: bytes) -> None:
+def test_arbitrary_bytes_do_not_crash(data: bytes) -> None:
     for fmt in (Text(words=3, letters=4), Text("blank")):
         _, parsed = in_block(b"1\tx " + data, fmt)
         assert 1 <= len(parsed.keys) + len(parsed.problems) <= parsed.lines
@@ -207,7 +207,7 @@ SPLIT = (
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_cut_anywhere(tmp_path: Path, threads: int) -> None:
+def test_block_boundaries_do_not_change_rows(tmp_path: Path, threads: int) -> None:
     path = tmp_path / "x.txt"
     path.write_bytes(SPLIT)
     options = {"format": "text", "words": 2, "letters": 3}
@@ -220,7 +220,7 @@ def test_cut_anywhere(tmp_path: Path, threads: int) -> None:
     assert read(path, threads=threads, **options)[0] == whole
 
 
-def test_labels_before_a_blank(tmp_path: Path) -> None:
+def test_labels_may_be_separated_by_a_blank(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"DESC:manner How did serfdom develop\n LOC:city  Which\tcity \n")
     found, reading = read(path, format="text", scale="count")
@@ -241,7 +241,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("line", BAD)
-def test_bad_lines(tmp_path: Path, line: bytes) -> None:
+def test_bad_lines_are_reported(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "bad.txt"
     path.write_bytes(b"a\tgood\n\n" + line + b"\nb\tgood too\n")
     with pytest.raises(InputError, match=r"bad\.txt:3: expected a label, a tab and a text, but") as problem:
@@ -252,7 +252,7 @@ def test_bad_lines(tmp_path: Path, line: bytes) -> None:
     assert reading.bad == {BAD[line]: 1}
 
 
-def test_bad_lines_before_a_blank(tmp_path: Path) -> None:
+def test_bad_lines_with_a_blank_separator_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "bad.txt"
     path.write_bytes(b"__label__a good\n__label__a __label__b text\n__label__ text\nalone\n")
     _, reading = read(path, format="text", bad_lines="skip")
@@ -278,7 +278,7 @@ def test_options_are_checked(tmp_path: Path, options: dict[str, Any], message: s
         read(path, format="text", **options)
 
 
-def test_names_tell_what_their_hashes_are(tmp_path: Path) -> None:
+def test_stored_names_match_their_hashes(tmp_path: Path) -> None:
     fmt = Text(words=2, letters=3, bits=0)
     text = "Don't  PANIC, don't\tpanic: Été 日本"
     block, parsed = in_block(f"x\t{text}\n".encode(), fmt)
@@ -290,7 +290,7 @@ def test_names_tell_what_their_hashes_are(tmp_path: Path) -> None:
     assert fmt.feature_name(block, parsed.spans[0]) == "caf\\xe9"
 
 
-def test_a_dictionary_and_slots_are_worth_the_same(tmp_path: Path) -> None:
+def test_dictionary_and_hashing_give_the_same_scores(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(SPLIT)
     options = {"format": "text", "words": 3, "letters": 2}
@@ -302,7 +302,7 @@ def test_a_dictionary_and_slots_are_worth_the_same(tmp_path: Path) -> None:
         assert [(kept.kept[slot], value) for slot, value in slots] == [(columns[k], value) for k, value in row]
 
 
-def test_a_long_line_takes_no_longer(tmp_path: Path) -> None:
+def test_very_long_lines_are_read(tmp_path: Path) -> None:
     """Each term of a row of 200,000 is found as fast as one of ten."""
     count = 2_000 if JIT_DISABLED else 200_000
     path = tmp_path / "x"
@@ -317,7 +317,7 @@ def model_file(folder: Path, name: str, *arguments: str) -> bytes:
     return path.read_bytes()
 
 
-def test_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_texts_work_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_text("spam\tWin cash now\nham\tsee you at home\nspam\tcash prize\n")
     b.write_text("ham\thome now\nspam\twin a prize\n")
@@ -338,7 +338,7 @@ def test_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.skipif(not DATA_FOLDER.is_dir(), reason="the data sets are not here: set NOVIKOFF_DATA")
-def test_real_texts() -> None:
+def test_real_texts_are_read() -> None:
     found, reading = read(DATA_FOLDER / "sms_spam.tsv.gz", format="text", words=2, bad_lines="skip")
     assert len(found) == 5574
     assert {label for label, _, _ in found} == {"ham", "spam"}

@@ -165,7 +165,7 @@ CORPUS = [
 ]
 
 
-def test_the_corpus_equals_the_twin(tmp_path: Path) -> None:
+def test_the_corpus_equals_the_reference(tmp_path: Path) -> None:
     for line in CORPUS:
         compare([line], tmp_path / "one.vw")
     compare(CORPUS, tmp_path / "all.vw", threads=1)
@@ -192,7 +192,7 @@ def audited(lines: list[bytes]) -> list[Counter[tuple[bytes, float]]]:
     return found
 
 
-def test_features_are_those_that_vw_reads(tmp_path: Path) -> None:
+def test_features_are_read_as_by_vw(tmp_path: Path) -> None:
     pytest.importorskip("vowpalwabbit", reason="VW itself is not installed: pip install vowpalwabbit")
     lines = [line for line in CORPUS if b"x x:2" not in line]
     for line in lines:
@@ -204,7 +204,7 @@ def test_features_are_those_that_vw_reads(tmp_path: Path) -> None:
         assert ours == theirs, line
 
 
-def test_labels_and_weights_are_those_that_vw_reads() -> None:
+def test_labels_and_weights_are_read_as_by_vw() -> None:
     vowpalwabbit = pytest.importorskip("vowpalwabbit", reason="VW itself is not installed: pip install vowpalwabbit")
     space = vowpalwabbit.Workspace("--quiet")
     for line in CORPUS:
@@ -270,14 +270,14 @@ def lines(draw: st.DrawFn) -> bytes:
     bits=st.sampled_from([1, 4, 18, 31]),
     signed=st.booleans(),
 )
-def test_equals_the_twin_in_blocks_of_any_size(
+def test_rows_equal_the_reference_in_blocks_of_any_size(
     tmp_path_factory: pytest.TempPathFactory, rows: list[bytes], block: int, threads: int, bits: int, signed: bool
 ) -> None:
     bits = min(bits, 20)
     compare(rows, tmp_path_factory.mktemp("vw") / "data.vw", block=block, threads=threads, bits=bits, signed=signed)
 
 
-def test_interactions(tmp_path: Path) -> None:
+def test_interactions_are_generated(tmp_path: Path) -> None:
     """Each combination of one feature of each namespace once, worth the product; from one namespace each pair once."""
     path = tmp_path / "data.vw"
     line = b"1 |a x:2 y |b u:3 v:0.5 |c w"
@@ -304,7 +304,7 @@ def test_interactions(tmp_path: Path) -> None:
     assert names == ["a^x", "a^y", "b^u", "b^v", "c^w", "a^x*b^u", "a^x*b^v", "a^y*b^u", "a^y*b^v"]
 
 
-def test_names_without_hashing(tmp_path: Path) -> None:
+def test_names_are_read_without_hashing(tmp_path: Path) -> None:
     path = tmp_path / "data.vw"
     path.write_text("1 |a x y:2 x |b x\n-1 | x x=1:3 city:paris |a y\n")
     got = collected(path, bits=0)
@@ -315,7 +315,7 @@ def test_names_without_hashing(tmp_path: Path) -> None:
             assert collected(path, bits=0, block=block, threads=threads) == got
 
 
-def test_learning_predicting_and_inspecting(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_vw_files_are_learned_predicted_and_inspected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, model = tmp_path / "train.vw", tmp_path / "m.model"
     data.write_text("1 |w win money\n-1 |w see you\n" * 20)
     assert main(["learn", str(data), "--save", str(model), "--quiet", "--keep-names", "--json"]) == 0

@@ -110,7 +110,7 @@ def test_every_learner_errs_on_every_point(learner: str, name: str) -> None:
     assert realised(name, points, labels)
 
 
-def test_a_learner_without_a_ledger_is_asked() -> None:
+def test_a_learner_without_a_ledger_is_queried_by_predict() -> None:
     points = SHATTERED_SETS["half-spaces"](5)
     model = OtherPerceptron(shuffle=False)
     first = OtherPerceptron(shuffle=False)
@@ -123,7 +123,7 @@ def test_a_learner_without_a_ledger_is_asked() -> None:
 
 @settings(max_examples=60)
 @given(st.integers(1, 300), st.sampled_from([-1, 1]))
-def test_the_worst_case_of_halving(size: int, tie: int) -> None:
+def test_the_worst_case_of_halving_meets_its_bound(size: int, tie: int) -> None:
     points, hypotheses = halving_worst_case(size)
     assert len(np.unique(hypotheses, axis=0)) == size
     model = Majority(hypotheses, tie)
@@ -133,7 +133,7 @@ def test_the_worst_case_of_halving(size: int, tie: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 13, 64])
-def test_halving_itself(size: int) -> None:
+def test_halving_errs_log_n_times_on_its_worst_case(size: int) -> None:
     points, hypotheses = halving_worst_case(size)
     if size == 1:
         assert points.shape == (0, 0)
@@ -144,7 +144,7 @@ def test_halving_itself(size: int) -> None:
     assert model.ledger_.mistakes == math.floor(math.log2(size))
 
 
-def test_the_adversary_says_only_what_the_class_allows() -> None:
+def test_the_adversary_stays_consistent_with_the_class() -> None:
     labels = vc_adversary(Perceptron(), np.eye(3), [[1, 1, 1], [1, -1, 1]])
     assert labels[0] == labels[2] == 1
     with pytest.raises(InputError, match="a column for each point"):
@@ -176,7 +176,7 @@ def check_truth(stream: Any) -> None:
 
 @given(st.integers(2, 40), st.data())
 @settings(max_examples=30)
-def test_irrelevant_attributes(n: int, data: st.DataObject) -> None:
+def test_irrelevant_attributes_cost_the_perceptron_n_and_winnow_log_n(n: int, data: st.DataObject) -> None:
     k = data.draw(st.integers(1, n - 1))
     stream = irrelevant(n, k)
     check_truth(stream)
@@ -193,7 +193,7 @@ def test_irrelevant_attributes_hardly_matter_to_winnow() -> None:
 
 @given(st.sampled_from([8, 32, 128]), st.data())
 @settings(max_examples=20)
-def test_drift_that_hurts_winnow(n: int, data: st.DataObject) -> None:
+def test_drift_breaks_winnow_but_not_winnow_r(n: int, data: st.DataObject) -> None:
     """All examples are mistakes of Winnow's; Winnow-R recovers."""
     k = data.draw(st.integers(1, 5))
     drift = data.draw(st.integers(k + 1, min(n - 2, 25))) if k + 1 <= n - 2 else None
@@ -219,7 +219,7 @@ def test_winnow_breaks_the_bound_that_winnow_r_keeps() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 3, 100])
-def test_sizes_that_make_no_sense(n: int) -> None:
+def test_invalid_sizes_are_refused(n: int) -> None:
     with pytest.raises(InputError):
         drifting_disjunction(n)
     with pytest.raises(InputError):

@@ -105,7 +105,7 @@ def plain(literals: Any, needs: Any, x: Any) -> bool:
 
 
 @given(boolean())
-def test_labels_are_those_of_the_concept_but_for_the_noise(case: Any) -> None:
+def test_labels_follow_the_concept_up_to_noise(case: Any) -> None:
     stream, needs = case
     X, y = stream.whole()
     truth = stream.truth
@@ -120,7 +120,7 @@ def test_labels_are_those_of_the_concept_but_for_the_noise(case: Any) -> None:
 
 
 @given(real_stream())
-def test_labels_of_real_concepts(stream: Any) -> None:
+def test_labels_of_real_concepts_follow_their_definition(stream: Any) -> None:
     X, y = stream.whole()
     truth = stream.truth
     assert (X.shape, X.dtype) == ((truth.examples, truth.n), np.float64)
@@ -189,7 +189,7 @@ def test_batches_of_every_size_are_the_same_stream(stream: Any, size: int) -> No
 
 
 @pytest.mark.parametrize("name", CONCEPTS)
-def test_a_seed_is_a_stream(name: str) -> None:
+def test_a_seed_determines_the_stream(name: str) -> None:
     def content(**more: Any) -> bytes:
         X, y = CONCEPTS[name](n=12, **more).whole()
         return dense(X).tobytes() + y.tobytes()
@@ -202,7 +202,7 @@ def test_a_seed_is_a_stream(name: str) -> None:
 
 
 @given(boolean())
-def test_the_cost_of_drift(case: Any) -> None:
+def test_the_cost_of_drift_is_as_stated(case: Any) -> None:
     truth = case[0].truth
     held = [sorted(a for group in phase.literals for a in group) for phase in truth.phases]
     assert truth.cost == truth.k + len(truth.phases) - 1
@@ -224,7 +224,7 @@ def test_about_the_stated_share_is_positive(name: str) -> None:
 
 
 @pytest.mark.parametrize("density", [0.002, 0.05, 0.2, 0.5, 0.9])
-def test_the_density(density: float) -> None:
+def test_the_density_is_as_stated(density: float) -> None:
     X = disjunction(n=2000, k=1, density=density, examples=300, seed=6).whole()[0]
     share = np.asarray(X.sum(axis=0)).ravel() / 300
     assert abs(share.mean() - density) < 6 * (density / 600_000) ** 0.5 + 0.5 / 2000
@@ -234,7 +234,7 @@ def test_the_density(density: float) -> None:
 
 
 @pytest.mark.parametrize("density", [0.08, 0.3, 0.5])
-def test_every_place_of_a_block_is_alike(density: float) -> None:
+def test_every_position_of_a_block_has_the_same_distribution(density: float) -> None:
     table = disjunction(n=4, k=1, density=density, examples=17 * 800, seed=8).whole()[0].toarray()
     literal = disjunction(n=4, k=1, seed=8).truth.literals[0]
     assert literal != 1  # the first attribute of the first row is the place to look at
@@ -242,7 +242,7 @@ def test_every_place_of_a_block_is_alike(density: float) -> None:
     assert np.abs(shares - density).max() < 6 * (density * (1 - density) / 800) ** 0.5
 
 
-def test_noise_does_not_look_at_the_examples() -> None:
+def test_noise_is_independent_of_the_examples() -> None:
     clean = disjunction(n=10, k=1, examples=4000).whole()[1]
     flipped = clean != disjunction(n=10, k=1, noise=0.2, examples=4000).whole()[1]
     for label in (-1, 1):
@@ -251,7 +251,7 @@ def test_noise_does_not_look_at_the_examples() -> None:
 
 @settings(max_examples=60)
 @given(boolean(steady=True), st.booleans())
-def test_the_perceptron_keeps_to_its_bound(case: Any, tie: bool) -> None:
+def test_the_perceptron_keeps_its_bound(case: Any, tie: bool) -> None:
     stream, _ = case
     truth = stream.truth
     if truth.separator is None:
@@ -266,14 +266,14 @@ def test_the_perceptron_keeps_to_its_bound(case: Any, tie: bool) -> None:
 
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("gamma", [0.02, 0.1, 0.5])
-def test_the_perceptron_and_a_stated_margin(bias: bool, gamma: float) -> None:
+def test_the_perceptron_keeps_the_bound_of_a_stated_margin(bias: bool, gamma: float) -> None:
     for seed in range(5):
         stream = linear_threshold(n=30, gamma=gamma, examples=3000, seed=seed)
         made = Perceptron(bias=bias).partial_fit(*stream.whole(), classes=[-1, 1]).ledger_.mistakes
         assert made <= novikoff(radius=stream.truth.radius(bias), margin=stream.truth.gamma)
 
 
-def test_the_hinge_bound_with_noise() -> None:
+def test_the_hinge_bound_holds_with_noise() -> None:
     stream = disjunction(n=30, k=3, noise=0.05, examples=3000)
     X, y = stream.whole()
     u = stream.truth.separator
@@ -283,7 +283,7 @@ def test_the_hinge_bound_with_noise() -> None:
     assert made <= hinge(radius=stream.radius(), norm=stream.truth.norm, loss=float(losses.sum()))
 
 
-def test_large_streams_in_blocks_of_their_own_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_streams_do_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "MAX_ROWS_PER_BLOCK", 1 << 13)
     for stream in (
         disjunction(n=100_000, density=0.001, examples=3000, drift=1),
@@ -318,12 +318,12 @@ def test_large_streams_in_blocks_of_their_own_size(monkeypatch: pytest.MonkeyPat
         (lambda: disjunction().batches(0), "size"),
     ],
 )
-def test_what_makes_no_sense_is_refused(make: Any, what: str) -> None:
+def test_invalid_parameters_are_refused(make: Any, what: str) -> None:
     with pytest.raises(InputError, match=what):
         make()
 
 
-def test_the_truth_as_json() -> None:
+def test_the_concept_is_written_as_json() -> None:
     known = conjunction(n=9, k=3, negated=True, drift=2, noise=0.1).truth.as_dict()
     assert (known["cost"], known["separator"], len(known["phases"])) == (5, None, 3)
     truth = m_of_n(n=9).truth

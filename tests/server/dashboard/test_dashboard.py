@@ -123,7 +123,7 @@ def learn(url: str, examples: list[tuple[str, Any]], name: str = "spam") -> None
 # --- The scenario ---
 
 
-def test_from_the_first_model_to_a_late_label(server: str, window: Any) -> None:  # noqa: PLR0915 - one visit
+def test_a_model_is_created_trained_and_labelled_late(server: str, window: Any) -> None:  # noqa: PLR0915 - one visit
     window.goto(server)
     said(window, "#line", "^Live")
     said(window, "#no-models", "no model yet")
@@ -198,7 +198,7 @@ def test_from_the_first_model_to_a_late_label(server: str, window: Any) -> None:
     assert window.evaluate("window.same") is True  # all of it without loading the page again
 
 
-def test_a_certificate_in_words_and_as_a_line(server: str, window: Any) -> None:
+def test_a_certificate_is_shown_as_text_and_as_a_line(server: str, window: Any) -> None:
     create(server)
     learn(server, LETTERS * 4)
     window.goto(server)
@@ -233,7 +233,7 @@ def test_a_certificate_in_words_and_as_a_line(server: str, window: Any) -> None:
     said(window, "#certified", ".", broken=True)
 
 
-def test_the_tile_of_the_bound_after_certifying(server: str, window: Any, tmp_path: Path) -> None:
+def test_the_tile_of_the_bound_is_updated_after_certifying(server: str, window: Any, tmp_path: Path) -> None:
     """Of a learner without a theorem, of one whose bound is for this order only, and of a model that was uploaded."""
     for name in ("arow", "auto"):
         call(server, "POST", "models", {"name": name, "learner": name, "settings": {}})
@@ -264,7 +264,7 @@ def test_the_tile_of_the_bound_after_certifying(server: str, window: Any, tmp_pa
     assert re.findall(r".*[Ee]rror.*", text)[:2] == ["Progressive error", "Recent progressive error"]
 
 
-def test_champion_and_challenger_side_by_side(server: str, window: Any) -> None:
+def test_champion_and_challenger_are_shown_side_by_side(server: str, window: Any) -> None:
     create(server)
     window.goto(server)
     said(window, "#chosen-name", "^spam$")
@@ -289,7 +289,7 @@ def test_champion_and_challenger_side_by_side(server: str, window: Any) -> None:
     said(window, "#chosen-name", "^spam$")
 
 
-def test_names_stay_names(server: str, window: Any) -> None:
+def test_names_are_escaped(server: str, window: Any) -> None:
     create(server)
     for k in range(3):
         call(server, "POST", "models/spam/learn", {"features": {NASTY: 1.0, "__proto__": 1.0}, "label": NASTY})
@@ -317,7 +317,7 @@ def test_names_stay_names(server: str, window: Any) -> None:
     assert window.locator("b:not(.tiles b)").count() == 0
 
 
-def test_a_broken_line_is_told_and_mended(server: str, window: Any) -> None:
+def test_a_lost_connection_is_reported_and_restored(server: str, window: Any) -> None:
     create(server)
     window.route("**/v1/events", lambda route: route.abort())
     window.goto(server)
@@ -328,7 +328,7 @@ def test_a_broken_line_is_told_and_mended(server: str, window: Any) -> None:
     said(window, "#made-of", "of 5 examples")
 
 
-def test_a_token_is_asked_for_and_kept_in_the_tab(guarded: tuple[str, str], window: Any) -> None:
+def test_a_token_is_requested_and_stored_in_the_tab(guarded: tuple[str, str], window: Any) -> None:
     url, token = guarded
     window.goto(url)
     said(window, "#token-said", "[Tt]oken", broken=True)
@@ -382,7 +382,7 @@ def test_nothing_is_wider_than_the_window(server: str, window: Any) -> None:
         assert window.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_everything_by_keyboard(server: str, window: Any) -> None:
+def test_everything_works_by_keyboard(server: str, window: Any) -> None:
     create(server)
     learn(server, LETTERS)
     window.goto(server)
@@ -425,7 +425,7 @@ def luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_there_is_contrast_enough(scheme: str) -> None:
+def test_the_contrast_is_sufficient(scheme: str) -> None:
     """WCAG 2, AA: 4.5 for text, 3 for what is drawn and for the edges of fields."""
     style = dashboard.read_dashboard_file("style.css")[0].decode()
     roots = re.findall(r":root \{(.*?)\}", style, re.S)
@@ -493,7 +493,7 @@ def test_the_files_are_static_and_labelled() -> None:
 
 
 @pytest.mark.slow
-def test_events_are_read_however_they_are_cut(server: str, window: Any) -> None:
+def test_events_are_parsed_whatever_the_chunks(server: str, window: Any) -> None:
     window.goto(server)
     told = ['{"a": 1}', '{"ü": "€ 😀"}', "two\nlines", ""]
     text = ": comment\n\nevent: models\r\ndata: " + told[0] + "\r\n\r\nretry: 3\ndata:" + told[1] + "\n\n"
@@ -520,7 +520,7 @@ def test_events_are_read_however_they_are_cut(server: str, window: Any) -> None:
 
 
 @pytest.mark.slow
-def test_words_are_those_of_the_reports(server: str, window: Any) -> None:
+def test_wording_equals_that_of_the_reports(server: str, window: Any) -> None:
     window.goto(server)
     dice = random.Random(1)
     values = [0.2552, 0.25, 0.0, 0.9999, 0.001234, *(dice.random() ** k for k in range(1, 6) for _ in range(40))]
@@ -532,7 +532,7 @@ def test_words_are_those_of_the_reports(server: str, window: Any) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_drawn_as_allowed_was_certified(server: str, window: Any) -> None:
+def test_the_drawn_bound_is_the_tightest_certified_one(server: str, window: Any) -> None:
     """At every place the steps lie where the tightest certificate that reaches so far lies, and nowhere beyond."""
     window.goto(server)
     dice = random.Random(2)
@@ -552,7 +552,7 @@ def test_what_is_drawn_as_allowed_was_certified(server: str, window: Any) -> Non
 
 
 @pytest.mark.slow
-def test_the_past_has_a_confidence_line_only_where_the_server_says_the_same(server: str, window: Any) -> None:
+def test_a_confidence_line_is_drawn_only_where_the_server_gives_one(server: str, window: Any) -> None:
     window.goto(server)
     now = progressive(mistakes=5, examples=40, delta=0.05)
     for told in (now, now * 0.9, None):
@@ -571,7 +571,7 @@ def test_the_past_has_a_confidence_line_only_where_the_server_says_the_same(serv
 
 
 @pytest.mark.slow
-def test_features_and_labels_as_they_are_typed(server: str, window: Any) -> None:
+def test_features_and_labels_are_parsed_as_typed(server: str, window: Any) -> None:
     window.goto(server)
 
     def read(what: str, *arguments: Any) -> Any:

@@ -52,7 +52,7 @@ def test_a_limit_of_0_is_no_limit() -> None:
     assert not BodyRate(0.0, 0.0, 0).is_too_slow(1e9)
 
 
-def test_clients_that_have_gone_take_no_memory() -> None:
+def test_closed_clients_take_no_memory() -> None:
     requests, connections = ConcurrencyLimit(2), ConnectionLimit(2)
     for k in range(1_000):
         assert requests.acquire(str(k))
@@ -81,7 +81,7 @@ def test_a_connection_counts_for_its_token_once_that_is_known() -> None:
     assert limit.count("shop") == 2
 
 
-def test_time_in_which_the_server_does_not_read_is_not_the_client_s() -> None:
+def test_time_without_server_reads_is_not_charged_to_the_client() -> None:
     body = BodyRate(now=100.0, grace=10.0, minimum=10)
     body.pause(101.0)
     body.pause(105.0)
@@ -95,7 +95,7 @@ def test_time_in_which_the_server_does_not_read_is_not_the_client_s() -> None:
     assert body.is_too_slow(10_200.0)
 
 
-def test_limits_of_clients_must_be_whole_numbers() -> None:
+def test_client_limits_must_be_integers() -> None:
     for name in ("client_requests", "client_connections", "body_rate", "body_rate_seconds", "log_lines", "retain_days"):
         with pytest.raises(Exception, match=name):
             Limits(**{name: -1})
@@ -139,7 +139,7 @@ def test_a_client_with_too_many_requests_is_refused_and_others_are_not(tmp_path:
     asyncio.run(run())
 
 
-def test_slots_are_given_back_whatever_becomes_of_a_request(tmp_path: Path) -> None:
+def test_slots_are_released_however_a_request_ends(tmp_path: Path) -> None:
     async def fails(scope: object, receive: object, send: object) -> None:
         raise RuntimeError("a test")
 

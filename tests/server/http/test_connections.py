@@ -133,37 +133,37 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     connections.CHECK_INTERVAL_SECONDS = 0.5
 
 
-def test_a_head_that_comes_by_drops(served: Served) -> None:
+def test_a_slow_head_times_out(served: Served) -> None:
     start = time.monotonic()
     answer = served.say(b"G", b"ET / HTTP/1.1\r\nX: ", *[b"y"] * 30, pause=PATIENCE / 8)
     assert time.monotonic() - start < 5
     assert answer == b"" or code(answer) == (408, "slow-head")
 
 
-def test_a_head_that_stops(served: Served) -> None:
+def test_an_incomplete_head_times_out(served: Served) -> None:
     assert code(served.say(b"GET / HTTP/1.1\r\nHost: loc")) == (408, "slow-head")
 
 
-def test_silence_is_answered_by_silence(served: Served) -> None:
+def test_an_idle_connection_is_closed_without_a_response(served: Served) -> None:
     start = time.monotonic()
     assert served.say() == b""
     assert served.say(b"\r\n") == b""
     assert 2 * PATIENCE < time.monotonic() - start < 5
 
 
-def test_a_body_that_stops(served: Served) -> None:
+def test_an_incomplete_body_times_out(served: Served) -> None:
     assert code(served.say(LEARN + b"Content-Length: 100\r\n\r\n{")) == (408, "slow-body")
     assert served.seen[-1] == ("learn", 408)
     chunked = LEARN + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"
     assert code(served.say(chunked)) == (408, "slow-body")
 
 
-def test_a_body_that_takes_its_time_but_comes(served: Served) -> None:
+def test_a_slow_but_steady_body_is_accepted(served: Served) -> None:
     pieces = [LEARN + b"Connection: close\r\nContent-Length: 6\r\n\r\n", *[b"x"] * 6]
     assert served.say(*pieces, pause=PATIENCE * 0.3).endswith(b"\r\n6\r\n0\r\n\r\n")
 
 
-def test_an_answer_that_nobody_fetches(served: Served) -> None:
+def test_an_unread_response_times_out(served: Served) -> None:
     with served.connect() as line:
         line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         line.sendall(b"GET /v1/models/spam/examples HTTP/1.1\r\n" + HOST + b"\r\n")
@@ -192,11 +192,11 @@ def test_an_answer_that_nobody_fetches(served: Served) -> None:
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ],
 )
-def test_what_is_no_http(served: Served, garbage: bytes) -> None:
+def test_malformed_http_is_refused(served: Served, garbage: bytes) -> None:
     assert code(served.say(garbage)) == (400, "malformed-request")
 
 
-def test_heads_are_not_endless(served: Served) -> None:
+def test_the_size_of_a_head_is_limited(served: Served) -> None:
     line = b"X-%d: " + b"y" * 90 + b"\r\n"
     assert code(served.say(b"GET / HTTP/1.1\r\n" + b"".join(line % k for k in range(60)))) == (431, "head-too-large")
     assert code(served.say(b"GET /" + b"y" * 5000 + b" HTTP/1.1\r\n" + HOST + b"\r\n")) == (431, "head-too-large")
@@ -212,7 +212,7 @@ def test_heads_are_not_endless(served: Served) -> None:
     assert served.say(drops).endswith(b"\r\n5000\r\n0\r\n\r\n")
 
 
-def test_what_trails_a_body_is_neither_believed_nor_endless(served: Served) -> None:
+def test_trailers_are_ignored_and_limited(served: Served) -> None:
     start = LEARN + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n1\r\ny\r\n0\r\n"
     assert served.say(start + b"Authorization: Bearer x\r\n\r\n").endswith(b"\r\n1\r\n0\r\n\r\n")
     assert code(served.say(start + b"X: ", *[b"y" * 1000] * 8, pause=0.01)) == (431, "head-too-large")
@@ -229,7 +229,7 @@ def test_trailers_of_one_request_are_not_headers_of_the_next(served: Served) -> 
     assert sizes == [b"1", b"2", b"1", b"-1"]
 
 
-def test_what_is_no_http_behind_a_request(served: Served) -> None:
+def test_malformed_http_after_a_request_is_refused(served: Served) -> None:
     before = len(served.seen)
     one = LEARN.replace(b"spam", b"slow") + b"Content-Length: 2\r\n\r\n{}"
     assert code(served.say(one + b"hello\r\n\r\n")) == (400, "malformed-request")  # not handled at all
@@ -240,7 +240,7 @@ def test_what_is_no_http_behind_a_request(served: Served) -> None:
     assert served.seen[before:] == [("learn", 400)]
 
 
-def test_clients_that_send_no_more_are_still_answered(served: Served) -> None:
+def test_half_closed_connections_are_answered(served: Served) -> None:
     with served.connect() as line:
         line.sendall(LEARN.replace(b"spam", b"slow") + b"Content-Length: 2\r\n\r\n{}")
         line.shutdown(socket.SHUT_WR)
@@ -255,7 +255,7 @@ def test_clients_that_send_no_more_are_still_answered(served: Served) -> None:
         assert everything(line) == b""
 
 
-def test_clients_that_leave(served: Served) -> None:
+def test_disconnected_clients_do_not_stop_the_server(served: Served) -> None:
     for piece in (b"", b"GET", LEARN, LEARN + b"Content-Length: 5\r\n\r\n{"):
         with served.connect() as line:
             line.sendall(piece)
@@ -263,7 +263,7 @@ def test_clients_that_leave(served: Served) -> None:
     assert served.is_well()
 
 
-def test_a_body_that_is_refused_can_be_read_about(served: Served) -> None:
+def test_the_client_can_read_why_its_body_is_refused(served: Served) -> None:
     """The answer comes at once; what is sent all the same is thrown away, but not for ever."""
     with served.connect() as line:
         line.sendall(LEARN + b"Content-Length: 100000000\r\n\r\n")
@@ -283,7 +283,7 @@ def test_a_body_that_is_refused_can_be_read_about(served: Served) -> None:
         assert everything(line).startswith(b"HTTP/1.1 200 ")
 
 
-def test_many_slow_clients_do_not_keep_others_out(served: Served) -> None:
+def test_many_slow_clients_do_not_block_others(served: Served) -> None:
     lines = [served.connect() for _ in range(60)]
     for line in lines:
         line.sendall(b"GET / HTTP/1.1\r\nX: ")
@@ -294,7 +294,7 @@ def test_many_slow_clients_do_not_keep_others_out(served: Served) -> None:
         line.close()
 
 
-def test_requests_one_after_the_other_and_in_one_packet(served: Served) -> None:
+def test_keep_alive_and_pipelined_requests_are_answered(served: Served) -> None:
     one = LEARN + b"Content-Length: 2\r\n\r\n{}"
     answer = served.say(one * 3 + one.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
     assert answer.count(b"HTTP/1.1 200 ") == 4
@@ -304,7 +304,7 @@ def test_requests_one_after_the_other_and_in_one_packet(served: Served) -> None:
         assert line.recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
-def test_expecting_a_hundred(served: Served) -> None:
+def test_expect_100_continue_is_answered(served: Served) -> None:
     with served.connect() as line:
         line.sendall(LEARN + b"Expect: 100-continue\r\nContent-Length: 100000000\r\n\r\n")
         assert line.recv(65536).startswith(b"HTTP/1.1 413 ")
@@ -315,7 +315,7 @@ def test_expecting_a_hundred(served: Served) -> None:
         assert everything(line).startswith(b"HTTP/1.1 200 ")
 
 
-def test_with_tls(tmp_path: Path) -> None:
+def test_timeouts_apply_to_tls_connections(tmp_path: Path) -> None:
     made = subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
          "-subj", "/CN=localhost", "-keyout", "key.pem", "-out", "cert.pem"],
@@ -337,7 +337,7 @@ def test_with_tls(tmp_path: Path) -> None:
         served.stop()
 
 
-def test_the_client_learns_why_it_is_refused(served: Served) -> None:
+def test_the_python_client_reports_the_reason_of_a_refusal(served: Served) -> None:
     """Also where the service stops reading long before all is sent."""
     with Client(f"http://localhost:{served.port}", retries=0) as talker:
         for size in (150_000, 1_000_000, 20_000_000):

@@ -99,7 +99,7 @@ def code_of(response: Any) -> tuple[int, str]:
 # --- Routes ---
 
 
-def test_a_model_is_made_learns_predicts_and_is_removed(client: Any) -> None:
+def test_a_model_is_created_learns_predicts_and_is_deleted(client: Any) -> None:
     assert make(client)["ledger"]["examples"] == 0
     for label in ("yes", "no", "yes"):
         answer = client.post("/v1/models/m/learn", json={"features": {label: 1}, "label": label})
@@ -166,7 +166,7 @@ def test_public_paths_need_no_token(tmp_path: Path, path: str) -> None:
 # --- Errors ---
 
 
-def test_paths_and_methods_that_are_not_there(client: Any) -> None:
+def test_unknown_paths_and_methods_are_refused(client: Any) -> None:
     assert code_of(client.get("/v1/nothing")) == (404, "no-such-path")
     assert code_of(client.get("/v1/models/")) == (404, "no-such-path")
     assert code_of(client.get("/healthz%0A")) == (404, "no-such-path")
@@ -186,13 +186,13 @@ def test_paths_and_methods_that_are_not_there(client: Any) -> None:
         ('{"label": 1, "id": "x"}', 404, "unknown-id"),
     ],
 )
-def test_bodies_that_are_not_right(client: Any, body: str, status: int, code: str) -> None:
+def test_invalid_bodies_are_refused(client: Any, body: str, status: int, code: str) -> None:
     make(client)
     headers = {"content-type": "application/json"}
     assert code_of(client.post("/v1/models/m/learn", content=body, headers=headers)) == (status, code)
 
 
-def test_queries_and_keys_that_are_not_right(client: Any) -> None:
+def test_invalid_queries_and_keys_are_refused(client: Any) -> None:
     make(client)
     learn_lines(client)
     assert code_of(client.get("/v1/models/m/inspect?top=many")) == (400, "bad-query")
@@ -205,7 +205,7 @@ def test_queries_and_keys_that_are_not_right(client: Any) -> None:
     assert code_of(client.post("/v1/models/m/learn", json=body, headers=key)) == (422, "key-reused")
 
 
-def test_a_handler_that_fails_says_nothing_of_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_does_not_leak_details(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise KeyError("secret detail")
 
@@ -219,7 +219,7 @@ def test_a_handler_that_fails_says_nothing_of_why(tmp_path: Path, monkeypatch: p
 # --- Documents ---
 
 
-def test_the_openapi_document_is_that_of_the_routes(client: Any) -> None:
+def test_the_openapi_document_lists_the_routes(client: Any) -> None:
     document = client.get("/v1/openapi.json").json()
     assert (document["openapi"], document["info"]["version"]) == ("3.1.0", __version__)
     assert {operation.path for operation in OPERATIONS} <= set(document["paths"])

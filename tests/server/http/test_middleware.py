@@ -37,7 +37,7 @@ def look_again(reader: TokenStore) -> None:
     reader.next_refresh = 0.0
 
 
-def test_only_the_hash_of_a_token_is_kept(tmp_path: Path) -> None:
+def test_only_the_hash_of_a_token_is_stored(tmp_path: Path) -> None:
     secret = auth.create_token(tmp_path, ["learn"], None, "shop")
     assert re.fullmatch(r"nvk_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", secret)
     file = tmp_path / "tokens.json"
@@ -61,7 +61,7 @@ def test_admin_implies_the_others(tmp_path: Path) -> None:
     assert granted.closed()
 
 
-def test_what_is_not_a_token_is_refused(tmp_path: Path) -> None:
+def test_invalid_tokens_are_refused(tmp_path: Path) -> None:
     secret = auth.create_token(tmp_path, ["predict"], None, "a")
     other = auth.create_token(tmp_path, ["predict"], None, "b")
     reader = TokenStore(tmp_path)
@@ -133,7 +133,7 @@ def test_a_token_expires_and_is_revoked(tmp_path: Path, monkeypatch: pytest.Monk
         auth.revoke_token(tmp_path, "x")
 
 
-def test_the_file_is_looked_at_once_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_token_file_is_checked_once_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = TokenStore(tmp_path)
     looks: list[Any] = []
     true = os.stat
@@ -162,7 +162,7 @@ def test_the_file_is_looked_at_once_a_second(tmp_path: Path, monkeypatch: pytest
         (b'{"format": 1, "tokens": []}', 0o640, "chmod 600"),
     ],
 )
-def test_a_file_that_is_not_right_lets_nobody_in(tmp_path: Path, content: bytes, mode: int, sentence: str) -> None:
+def test_an_invalid_token_file_refuses_every_request(tmp_path: Path, content: bytes, mode: int, sentence: str) -> None:
     secret = auth.create_token(tmp_path, ["admin"], None, "me")
     reader = TokenStore(tmp_path)
     file = tmp_path / "tokens.json"
@@ -193,13 +193,13 @@ def test_a_file_that_is_not_right_lets_nobody_in(tmp_path: Path, content: bytes,
         (["predict"], 1, "x" * 65),
     ],
 )
-def test_a_token_must_make_sense(tmp_path: Path, scopes: list[str], days: float, name: str) -> None:
+def test_token_options_are_validated(tmp_path: Path, scopes: list[str], days: float, name: str) -> None:
     with pytest.raises(InputError):
         auth.create_token(tmp_path, scopes, days, name)
     assert auth.list_tokens(tmp_path) == []
 
 
-def test_tokens_made_at_the_same_time_are_all_there(tmp_path: Path) -> None:
+def test_concurrently_created_tokens_are_all_stored(tmp_path: Path) -> None:
     threads = [threading.Thread(target=auth.create_token, args=(tmp_path, ["predict"], 1, f"t{k}")) for k in range(8)]
     for thread in threads:
         thread.start()
@@ -321,7 +321,7 @@ def headers_for(route: Operation, secret: str | None = None) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("route", OPERATIONS, ids=lambda route: f"{route.method} {route.path}")
-def test_every_route_asks_for_its_scope(tmp_path: Path, route: Operation) -> None:
+def test_every_route_requires_its_scope(tmp_path: Path, route: Operation) -> None:
     secrets = {scope: auth.create_token(tmp_path, [scope], 1, scope) for scope in SCOPES}
     gate = closed_gate(tmp_path)
     for header in (None, "Bearer nvk_00000000_" + "a" * 43, "Basic eDp5"):
@@ -338,7 +338,7 @@ def test_every_route_asks_for_its_scope(tmp_path: Path, route: Operation) -> Non
     assert ask(gate, route.method, filled(route), headers_for(route, secrets["admin"])).status == 401
 
 
-def test_what_has_no_data_is_open_and_what_is_not_there_is_not_told_to_strangers(tmp_path: Path) -> None:
+def test_public_routes_are_open_and_unknown_routes_are_hidden(tmp_path: Path) -> None:
     secret = auth.create_token(tmp_path, ["predict"], 1, "p")
     gate = closed_gate(tmp_path)
     for path in PUBLIC_PATHS:
@@ -358,13 +358,13 @@ def test_what_has_no_data_is_open_and_what_is_not_there_is_not_told_to_strangers
     assert ask(gate, "OPTIONS", "/v1/models/spam").status == 401
 
 
-def test_nobody_is_let_in_from_afar_without_a_token_file(tmp_path: Path) -> None:
+def test_remote_requests_are_refused_without_a_token_file(tmp_path: Path) -> None:
     gate = Gate(echo, tokens=TokenStore(tmp_path), limits=Limits(), loopback=False)
     assert ask(gate, "GET", "/v1/models").status == 401
     assert ask(gate, "GET", "/healthz").status == 200
 
 
-def test_an_open_server_closes_when_the_first_token_is_made(tmp_path: Path) -> None:
+def test_an_open_server_requires_tokens_once_the_first_is_created(tmp_path: Path) -> None:
     gate = open_gate(tmp_path)
     assert ask(gate, "DELETE", "/v1/models/spam").status == 200
     auth.create_token(tmp_path, ["predict"], 1, "p")
@@ -397,7 +397,7 @@ def test_an_open_server_closes_when_the_first_token_is_made(tmp_path: Path) -> N
         ({"sec-fetch-site": "cross-site"}, 403),
     ],
 )
-def test_browsers_are_not_sent_by_other_sites(tmp_path: Path, headers: dict[str, str], status: int) -> None:
+def test_cross_site_requests_are_refused(tmp_path: Path, headers: dict[str, str], status: int) -> None:
     path = "/v1/models/spam/promote"
     assert ask(open_gate(tmp_path), "POST", path, headers).status == status
     secret = auth.create_token(tmp_path, ["admin"], 1, "me")
@@ -423,14 +423,14 @@ def test_browsers_are_not_sent_by_other_sites(tmp_path: Path, headers: dict[str,
         (None, 415),
     ],
 )
-def test_bodies_are_of_a_kind_that_no_form_can_send(tmp_path: Path, kind: str, status: int) -> None:
+def test_form_content_types_are_refused(tmp_path: Path, kind: str, status: int) -> None:
     answer = ask(open_gate(tmp_path), "POST", "/v1/models/spam/predict", {"content-type": kind}, [b"{}"])
     assert answer.status == status
     if status == 415:
         assert answer.code == "other-media-type"
 
 
-def test_bodies_where_none_is_wanted_and_packed_ones(tmp_path: Path) -> None:
+def test_unexpected_and_compressed_bodies_are_refused(tmp_path: Path) -> None:
     gate = open_gate(tmp_path)
     assert ask(gate, "POST", "/v1/models/spam/promote", {"content-length": "0"}).status == 200
     assert ask(gate, "POST", "/v1/models/spam/promote", {"content-length": "2"}).code == "body-not-wanted"
@@ -439,7 +439,7 @@ def test_bodies_where_none_is_wanted_and_packed_ones(tmp_path: Path) -> None:
     assert (packed.status, packed.code) == (415, "packed")
 
 
-def test_a_header_that_comes_twice_is_refused(tmp_path: Path) -> None:
+def test_duplicate_headers_are_refused(tmp_path: Path) -> None:
     gate = open_gate(tmp_path)
     sent: list[Any] = []
 
@@ -460,7 +460,7 @@ def test_a_header_that_comes_twice_is_refused(tmp_path: Path) -> None:
         assert Answer(sent).code == "header-twice"
 
 
-def test_large_bodies(tmp_path: Path) -> None:
+def test_large_bodies_are_refused(tmp_path: Path) -> None:
     gate = open_gate(tmp_path, Limits(body=10, upload=20))
     learn, made = "/v1/models/spam/learn", "/v1/models"
     file = {"content-type": "application/octet-stream"}
@@ -478,7 +478,7 @@ def test_large_bodies(tmp_path: Path) -> None:
     assert gate.security.active == 0
 
 
-def test_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_request_rates_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
     monkeypatch.setattr("novikoff.server.http.middleware.time.monotonic", lambda: now[0])
     secrets = [auth.create_token(tmp_path, ["predict"], 1, name) for name in ("a", "b")]
@@ -496,7 +496,7 @@ def test_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_buckets_of_clients_who_left_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_rate_buckets_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate_limit, "MAX_CLIENTS", 10)
     rates = rate_limit.RateLimiter(1)
     assert all(rates.wait(f"c{k}", 1.0) == 0 for k in range(10))
@@ -506,7 +506,7 @@ def test_buckets_of_clients_who_left_are_forgotten(monkeypatch: pytest.MonkeyPat
     assert len(rates._buckets) == 1
 
 
-def test_crowds(tmp_path: Path) -> None:
+def test_concurrent_requests_are_limited(tmp_path: Path) -> None:
     async def crowd() -> list[int]:
         door = asyncio.Event()
 
@@ -528,7 +528,7 @@ def test_crowds(tmp_path: Path) -> None:
     assert asyncio.run(crowd()) == [503, 200, 200, 200, 200]
 
 
-def test_security_headers_are_on_every_answer(tmp_path: Path) -> None:
+def test_every_response_has_security_headers(tmp_path: Path) -> None:
     for gate, tls in ((open_gate(tmp_path), False), (open_gate(tmp_path, tls=True), True)):
         for path in ("/", "/healthz", "/v1/models", "/metrics", "/nowhere", "/v1/openapi.json"):
             headers = ask(gate, "GET", path).headers
@@ -542,7 +542,7 @@ def test_security_headers_are_on_every_answer(tmp_path: Path) -> None:
             assert (headers.get("cache-control") == "no-store") is (path not in {"/", "/healthz"})
 
 
-def test_an_app_that_fails_is_told_in_a_sentence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_application_error_gives_a_problem_document(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     seen: list[Any] = []
 
     async def fails(scope: Any, receive: Any, send: Any) -> None:
@@ -609,7 +609,7 @@ def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
     assert came == ["http.request"] * 2 + ["http.disconnect"] * 3
 
 
-def test_the_audit_log(tmp_path: Path) -> None:
+def test_the_audit_log_records_changes(tmp_path: Path) -> None:
     secret = auth.create_token(tmp_path, ["admin"], 1, "boss")
     audit = AuditLog(tmp_path)
     gate = closed_gate(tmp_path, audit=audit)
@@ -636,7 +636,7 @@ def test_the_audit_log(tmp_path: Path) -> None:
     assert all(line["client"] == "192.0.2.1" and line["time"].startswith("20") for line in lines)
 
 
-def test_strangers_cannot_fill_the_disk(tmp_path: Path) -> None:
+def test_unauthenticated_requests_cannot_fill_the_audit_log(tmp_path: Path) -> None:
     audit = AuditLog(tmp_path, size=4000, kept=2)
     gate = closed_gate(tmp_path, audit=audit)
     for k in range(300):
@@ -657,7 +657,7 @@ def test_strangers_cannot_fill_the_disk(tmp_path: Path) -> None:
     audit.close()
 
 
-def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unwritable_audit_log_does_not_block_requests(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     gate = open_gate(tmp_path, audit=AuditLog(tmp_path / "missing"))
     assert ask(gate, "DELETE", "/v1/models/spam").status == 200
     assert "can't be written" in caplog.text

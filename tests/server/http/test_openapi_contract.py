@@ -77,7 +77,7 @@ def requests_of(document: Any) -> Iterator[tuple[str, str, Any]]:
             yield method.upper(), path.replace("{name}", "m"), operation
 
 
-def test_nobody_comes_in_without_the_right_token(nursery: Nursery, tmp_path: Path) -> None:
+def test_every_route_requires_the_right_token(nursery: Nursery, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     made = {scope: auth.create_token(folder, [scope], None, scope) for scope in ("predict", "learn", "admin")}
@@ -111,7 +111,7 @@ def test_nobody_comes_in_without_the_right_token(nursery: Nursery, tmp_path: Pat
         assert asked >= 14
 
 
-def test_the_api_page_is_open_and_needs_no_other_file(nursery: Nursery, tmp_path: Path) -> None:
+def test_the_api_page_is_public_and_loads_no_other_file(nursery: Nursery, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     auth.create_token(folder, ["predict"], None, "p")
@@ -135,12 +135,12 @@ def test_errors_are_problem_details(server: Server) -> None:
     }  # fmt: skip
 
 
-def test_refuses_other_addresses_without_tokens(nursery: Nursery, tmp_path: Path) -> None:
+def test_other_addresses_are_refused_without_tokens(nursery: Nursery, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="there are no tokens"):
         Server(nursery, tmp_path / "data", "--host", "0.0.0.0")  # noqa: S104 - which is the point
 
 
-def test_tls_that_can_not_be_is_refused_in_words(nursery: Nursery, tmp_path: Path) -> None:
+def test_invalid_tls_options_are_refused(nursery: Nursery, tmp_path: Path) -> None:
     junk = tmp_path / "junk.pem"
     junk.write_text("no key")
     for certificate, key, sentence in (
@@ -167,7 +167,7 @@ BODIES = [
 ]  # fmt: skip
 
 
-def test_bodies_that_are_wrong_change_nothing(server: Server) -> None:
+def test_invalid_bodies_change_nothing(server: Server) -> None:
     before = server.ask("GET", "/v1/models/m/download")[1]
     for path in ("/v1/models", "/v1/models/m/learn", "/v1/models/m/predict"):
         for body in BODIES:
@@ -178,7 +178,7 @@ def test_bodies_that_are_wrong_change_nothing(server: Server) -> None:
     assert len(server.ask("GET", "/v1/models")[1]["models"]) == 1
 
 
-def test_mutated_bodies_never_crash_it(server: Server) -> None:
+def test_mutated_bodies_do_not_crash_the_server(server: Server) -> None:
     luck = random.Random(7)
     good = b'{"features": {"alpha": 1.5, "b\\u00e9": -2e3}, "label": "x"}\n{"features": ["a", "b"], "label": "y"}\n'
     for _ in range(150):
@@ -199,7 +199,7 @@ def test_mutated_bodies_never_crash_it(server: Server) -> None:
     assert server.ask("GET", "/healthz")[0] == 200
 
 
-def test_clients_that_leave_in_the_middle(server: Server) -> None:
+def test_clients_that_disconnect_do_not_stop_the_server(server: Server) -> None:
     body = b'{"features": {"a": 1}, "label": "x"}'
     head = b"POST /v1/models/m/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     before = server.ask("GET", "/v1/models/m/ledger")[1]["examples"]
@@ -236,7 +236,7 @@ def answers_of(line: socket.socket, count: int, method: str = "POST") -> list[tu
     return found
 
 
-def test_an_answer_in_one_write_is_http_all_the_same(server: Server) -> None:
+def test_a_response_in_one_write_is_valid_http(server: Server) -> None:
     body = b'{"features": {"a": 1}}'
     head = "POST /v1/models/m/predict HTTP/1.{}\r\nHost: localhost\r\nContent-Type: application/json\r\n{}\r\n"
     length = f"Content-Length: {len(body)}\r\n"

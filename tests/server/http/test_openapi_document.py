@@ -30,7 +30,7 @@ def references(part: Any) -> set[str]:
     return set().union(*map(references, part)) if isinstance(part, list) else set()
 
 
-def test_every_route_is_there_with_its_scope_bodies_and_errors() -> None:
+def test_every_route_has_its_scope_bodies_and_errors() -> None:
     whole = build_document()
     listed = {(method.upper(), path) for path, methods in whole["paths"].items() for method in methods}
     assert listed == {(route.method, route.path) for route in OPERATIONS} | {
@@ -54,7 +54,7 @@ def test_every_route_is_there_with_its_scope_bodies_and_errors() -> None:
     assert json.loads(json.dumps(whole)) == whole
 
 
-def test_the_router_finds_what_the_document_lists(tmp_path: Path) -> None:
+def test_the_router_knows_every_documented_route(tmp_path: Path) -> None:
     gate = Gate(None, tokens=TokenStore(tmp_path), limits=Limits(), loopback=True)
     operations = {(operation.method, operation.path): operation for operation in OPERATIONS}
     for path, methods in build_document()["paths"].items():
@@ -68,7 +68,7 @@ def test_the_router_finds_what_the_document_lists(tmp_path: Path) -> None:
             assert operation["security"] == ([] if listed is None else [{"bearer": [listed.scope]}])
 
 
-def test_the_page_shows_every_operation_and_needs_nothing_else() -> None:
+def test_the_page_shows_every_operation_and_loads_no_other_file() -> None:
     page = render_docs(build_document()).decode()
     for route in OPERATIONS:
         assert f"<code>{route.path}</code> {escape(route.sentence)}" in page
@@ -80,7 +80,7 @@ def test_the_page_shows_every_operation_and_needs_nothing_else() -> None:
     assert f"style-src 'sha256-{digest.decode()}'" in DOCS_POLICY
 
 
-def test_without_tokens_none_is_needed() -> None:
+def test_without_tokens_the_document_requires_none() -> None:
     operations = [
         operation for methods in build_document(closed=False)["paths"].values() for operation in methods.values()
     ]

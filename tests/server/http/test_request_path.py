@@ -83,7 +83,7 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("with_token", [False, True])
-def test_learning_enters_few_modules(tmp_path: Path, with_token: bool) -> None:
+def test_a_learn_request_enters_few_modules(tmp_path: Path, with_token: bool) -> None:
     folder, recorder = tmp_path / "data", Recorder()
     prepare_folder(folder)
     secret = auth.create_token(folder, ["admin"], 1, "shop") if with_token else None

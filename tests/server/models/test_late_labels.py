@@ -43,7 +43,7 @@ def status_of(some: PendingPredictions, name: str, label: Any = "x") -> int:
     return caught.value.status
 
 
-def test_a_prediction_that_has_waited_too_long() -> None:
+def test_an_expired_prediction_is_refused() -> None:
     some, now = waiting(pending_seconds=100), time.time()
     names = [some.keep(["a"], now - age)[0] for age in (300, 200, 101, 99, 0)]
     some.written(7, names)
@@ -61,7 +61,7 @@ def test_a_prediction_that_has_waited_too_long() -> None:
     assert some.bytes == 0
 
 
-def test_what_was_answered_long_ago_is_looked_up() -> None:
+def test_labelled_predictions_are_looked_up_in_the_journal() -> None:
     answers: dict[str, LabelledPrediction] = {}
     some, now = waiting(answers, pending=2, pending_seconds=100), time.time()
     names = [some.keep(["a"], now)[0] for _ in range(2)]
@@ -78,7 +78,7 @@ def test_what_was_answered_long_ago_is_looked_up() -> None:
     assert status_of(some, names[1]) == 410
 
 
-def test_only_ids_as_they_were_spelled_are_known() -> None:
+def test_altered_prediction_ids_are_refused() -> None:
     ids = SignedIds(b"k" * 32)
     for _ in range(64):  # so that each letter stands last now and then
         name = ids.make(3)
@@ -90,7 +90,7 @@ def test_only_ids_as_they_were_spelled_are_known() -> None:
     assert ids.make(3) != ids.make(3)
 
 
-def test_a_row_of_the_journal_stays_as_long_as_it_is_needed() -> None:
+def test_a_journal_row_stays_until_its_predictions_are_settled() -> None:
     some, now = waiting(), time.time()
     (first, kept), (second, _) = some.keep(["a"], now), some.keep(["b"], now)
     assert some.claim(first, "x") is not None  # before it is written: its label may still be refused
@@ -107,7 +107,7 @@ def test_a_row_of_the_journal_stays_as_long_as_it_is_needed() -> None:
 # --- With one ---
 
 
-def test_labelled_once_however_many_came_after(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_prediction_is_labelled_only_once(nursery: Nursery, tmp_path: Path) -> None:
     few = ("--limit-pending", "2", "--limit-housekeeping-ms", "5")
     with running(nursery, tmp_path / "data", *few) as server:
         server.make()
@@ -126,7 +126,7 @@ def test_labelled_once_however_many_came_after(nursery: Nursery, tmp_path: Path)
         assert label(server, ids[0], "x")[1]["status"] == "already learned"
 
 
-def test_labels_that_are_refused_in_a_stream_are_none(nursery: Nursery, tmp_path: Path) -> None:
+def test_refused_labels_in_a_stream_are_not_recorded(nursery: Nursery, tmp_path: Path) -> None:
     with running(nursery, tmp_path / "data") as server:
         server.make()
         server.lines([({"a": 1.0}, "x"), ({"a": -1.0}, "y")])
@@ -146,7 +146,7 @@ def test_labels_that_are_refused_in_a_stream_are_none(nursery: Nursery, tmp_path
         assert label(server, ids[3], "y")[1]["status"] == "learned"
 
 
-def test_a_label_that_found_no_room_may_come_again_also_after_a_crash(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_label_refused_by_a_full_disk_can_be_retried_after_a_crash(nursery: Nursery, tmp_path: Path) -> None:
     often = ("--limit-housekeeping-ms", "5")
     with running(nursery, tmp_path / "data") as server:
         server.make()

@@ -70,7 +70,7 @@ def test_small_requests_can_not_make_a_model_larger_than_its_limit(nursery: Nurs
 
 
 @pytest.mark.parametrize("learner", ["kesler", "voted-perceptron", "kernel-perceptron", "auto", "perceptron"])
-def test_streams_and_requests_at_once_stay_within_the_limit(learner: str, nursery: Nursery, tmp_path: Path) -> None:
+def test_concurrent_streams_and_requests_stay_within_the_limit(learner: str, nursery: Nursery, tmp_path: Path) -> None:
     examples = attack() if learner == "kesler" else [(x, f"{k % 2}") for k, (x, _) in enumerate(attack(10, 400))]
     settings = KESLER if learner == "kesler" else {"learner": learner}
     body = b"".join(json.dumps({"features": x, "label": y}).encode() + b"\n" for x, y in examples)
@@ -107,7 +107,7 @@ def ask(server: Server, name: str, examples: list[tuple[Any, Any]]) -> tuple[int
         line.close()
 
 
-def test_late_labels_count_as_well(nursery: Nursery, tmp_path: Path) -> None:
+def test_late_labels_count_towards_the_limit(nursery: Nursery, tmp_path: Path) -> None:
     with running(nursery, tmp_path / "data", "--max-model-memory", "1M") as server:
         server.make()
         server.learn({"a": 1.0}, "x")
@@ -119,7 +119,7 @@ def test_late_labels_count_as_well(nursery: Nursery, tmp_path: Path) -> None:
         assert server.ask("GET", "/v1/models/m/ledger")[1]["pending"]["waiting"] == 1
 
 
-def test_all_models_together_have_a_limit(nursery: Nursery, tmp_path: Path) -> None:
+def test_the_memory_of_all_models_is_limited(nursery: Nursery, tmp_path: Path) -> None:
     options = ("--max-model-memory", "2M", "--max-server-memory", "5M")
     with running(nursery, tmp_path / "data", *options) as server:
         codes = []
@@ -177,7 +177,7 @@ def test_a_file_beyond_the_limit_is_not_loaded(nursery: Nursery, tmp_path: Path)
         assert server.ask("GET", "/v1/models/large/ledger")[1]["examples"] == expected
 
 
-def test_a_model_file_that_is_too_large_is_not_taken(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_model_file_that_is_too_large_is_refused(nursery: Nursery, tmp_path: Path) -> None:
     model = Kesler(AROW())
     for k in range(30):
         model.learn_one({f"{k} {j}": 1.0 for j in range(100)}, f"{k}")
@@ -187,9 +187,7 @@ def test_a_model_file_that_is_too_large_is_not_taken(nursery: Nursery, tmp_path:
         assert (status, said["code"]) == (422, "model-too-large")
 
 
-def test_a_challenger_that_grows_too_large_is_stopped_and_the_champion_goes_on(
-    nursery: Nursery, tmp_path: Path
-) -> None:
+def test_a_challenger_that_grows_too_large_is_stopped_alone(nursery: Nursery, tmp_path: Path) -> None:
     with running(nursery, tmp_path / "data", "--max-model-memory", "3M") as server:
         server.make("m", "perceptron")
         server.make("c", "auto", challenges="m")
@@ -213,7 +211,7 @@ def test_numbered_features_of_a_model_from_files_are_limited_by_the_largest(tmp_
     assert caught.value.code == "model-too-large"
 
 
-def test_new_features_and_new_labels_on_their_way_count_together() -> None:
+def test_pending_features_and_labels_count_together() -> None:
     """Each entry alone fits; the product of all features and all labels does not."""
     from novikoff.server.models.admission import MemoryAdmission, MemoryDemand, OtherModels
     from novikoff.server.models.validation import RequestError
@@ -241,7 +239,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_backups_and_data_are_for_their_owner_only(nursery: Nursery, tmp_path: Path) -> None:
+def test_backups_and_data_are_readable_by_their_owner_only(nursery: Nursery, tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         folder, copy = tmp_path / "data", tmp_path / "new" / "copy"

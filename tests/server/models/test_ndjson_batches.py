@@ -79,7 +79,7 @@ def check(data: bytes) -> tuple[dict[int, Any], dict[int, bytes]]:
 # --- Reading ---
 
 
-def test_usual_lines() -> None:
+def test_usual_lines_are_read_as_by_json() -> None:
     lines = [
         b'{"features":{"a":1,"b":-2.5},"label":"x"}',
         b' { "label" : 1 , "features" : { "a" : 1e3 , "b" : 0.1 } } \r',
@@ -148,7 +148,7 @@ ODD_LINES = [
 ]
 
 
-def test_odd_lines_are_told_with_their_number() -> None:
+def test_invalid_lines_are_reported_with_their_number() -> None:
     good = line({"a": 1}, "x")
     data = b"\n".join(part for odd in ODD_LINES for part in (good, odd))
     usual, odd = examples_of(data)
@@ -169,7 +169,7 @@ labels = st.one_of(names, st.integers(-(10**9), 10**9), st.booleans(), st.none()
 @given(
     st.lists(st.tuples(st.dictionaries(names, numbers, max_size=45), labels, st.booleans(), st.booleans()), max_size=6)
 )
-def test_made_lines_are_usual_and_read_as_they_are(made: list[Any]) -> None:
+def test_generated_lines_are_read_as_by_json(made: list[Any]) -> None:
     lines = []
     for features, label, other_order, ascii_only in made:
         event = {"features": features} | ({} if label is None else {"label": label})
@@ -214,7 +214,7 @@ GOOD = [
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_damaged_lines(seed: int) -> None:
+def test_damaged_lines_are_reported(seed: int) -> None:
     """Whatever is taken as usual is what json.loads takes, and means the same."""
     rng = random.Random(seed)
     for _ in range(20 if JIT_DISABLED else 300):
@@ -258,7 +258,7 @@ def test_nothing_is_read_past_the_text() -> None:
         assert line_number == data.count(b"\n") + (not data.endswith(b"\n"))
 
 
-def test_runs_of_many_lines() -> None:
+def test_batches_of_many_lines_are_read() -> None:
     bulk = BatchEngine()
     data = b"\n".join(line({f"n{j % 97}": j}, j % 2) for j in range(9000))
     parts = list(bulk.runs(data))
@@ -272,7 +272,7 @@ def test_runs_of_many_lines() -> None:
         BatchEngine(longest_name=1 << 20)
 
 
-def test_spellings_are_exact() -> None:
+def test_names_are_looked_up_exactly() -> None:
     table, words = StringTable(), [f"w{j}".encode() * (1 + j % 4) for j in range(3000)] + [b"", b"\0", b"\0\0"]
     table.add(words[:7])
     table.add(words[7:])
@@ -332,7 +332,7 @@ def same_answers(model: Any, bulk: BatchEngine, asked: list[dict[str, float]]) -
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=slow_unless(n in QUICK)) for n in ALL])
-def test_every_learner_learns_and_predicts_as_one_by_one(name: str) -> None:
+def test_every_learner_learns_and_predicts_batches_as_single_examples(name: str) -> None:
     examples = stream(3, name)
     if ALL[name]._fixed_width_reason() is not None:
         with pytest.raises(ExampleError):
@@ -352,7 +352,7 @@ def test_every_learner_learns_and_predicts_as_one_by_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=slow_unless(n in ("kesler", "one-vs-all"))) for n in ONE_LABEL])
-def test_every_scheme_learns_and_predicts_as_one_by_one(name: str) -> None:
+def test_every_scheme_learns_and_predicts_batches_as_single_examples(name: str) -> None:
     X, y = told(name, seed=2)
     examples = [({f"f{j}": float(v) for j, v in enumerate(x) if v or j % 2}, c) for x, c in zip(X, y, strict=True)]
     model, bulk, twin = scheme(name), BatchEngine(), one_by_one(scheme(name), examples)
@@ -364,7 +364,7 @@ def test_every_scheme_learns_and_predicts_as_one_by_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=slow_unless(False)) for n in SCHEMES if n not in ONE_LABEL])
-def test_schemes_with_other_labels_predict_in_bulk(name: str) -> None:
+def test_schemes_with_other_labels_predict_batches(name: str) -> None:
     X, y = told(name, seed=2)
     model = scheme(name)
     for x, label in zip(X, y, strict=True):
@@ -384,7 +384,7 @@ BAD: dict[str, tuple[Any, dict[str, float], Any]] = {
 
 
 @pytest.mark.parametrize("why", BAD)
-def test_a_refused_example_ends_the_run_before_it(why: str) -> None:
+def test_a_refused_example_ends_the_batch_before_it(why: str) -> None:
     model, bad, label = BAD[why]
     name = "winnow" if isinstance(model, Winnow) else "perceptron"
     good, rest = stream(7, name, rows=40), stream(8, name, rows=20)
@@ -411,7 +411,7 @@ def test_a_refused_example_ends_the_run_before_it(why: str) -> None:
         assert to_bytes(mine) == to_bytes(one_by_one(other, rest))
 
 
-def test_weights_that_run_away_stop_the_run() -> None:
+def test_diverging_weights_stop_the_batch() -> None:
     def model() -> Any:
         return SGD(loss="squared", schedule="constant", rate=1e-15)
 
@@ -427,7 +427,7 @@ def test_weights_that_run_away_stop_the_run() -> None:
     assert to_bytes(mine) == to_bytes(other)
 
 
-def test_settings_that_have_changed_are_refused() -> None:
+def test_changed_settings_are_refused() -> None:
     model, bulk, examples = Perceptron(), BatchEngine(), stream(1, "perceptron")
     learned(model, bulk, bulky(examples))
     model.set_params(margin=0.5)
@@ -435,13 +435,13 @@ def test_settings_that_have_changed_are_refused() -> None:
         learned(model, bulk, bulky(examples))
 
 
-def test_a_model_that_has_learned_nothing() -> None:
+def test_an_unfitted_model_predicts_no_label() -> None:
     (run,) = BatchEngine().runs(line({"a": 1.0}))
     assert isinstance(run, LineRun)
     assert BatchEngine().predict(Perceptron(), run) == ([None], [0.0])
 
 
-def test_what_can_not_be_predicted_is_refused() -> None:
+def test_features_that_overflow_are_refused_after_the_valid_ones() -> None:
     for model in (Winnow(threshold=3.0), Kesler(Perceptron())):
         bulk = BatchEngine()
         learned(model, bulk, bulky(stream(1, "winnow")))
@@ -452,7 +452,7 @@ def test_what_can_not_be_predicted_is_refused() -> None:
         assert refused.value.taken == 20
 
 
-def test_models_that_share_runs_and_lines_between_them() -> None:
+def test_several_models_learn_from_one_batch() -> None:
     """Bulk and single examples take turns; several models learn from one run."""
     examples = stream(9, "perceptron", rows=60)
     one, other, twin = Perceptron(), Kesler(), Perceptron()
@@ -480,7 +480,7 @@ def test_models_that_share_runs_and_lines_between_them() -> None:
 # --- Other ways to name features ---
 
 
-def test_columns_with_numbers() -> None:
+def test_numbered_columns_are_accepted() -> None:
     model = Perceptron().fit(np.array([[1.0, 2.0], [-1.0, 0.5]]), [1, -1])
     assert get_encoder(model)({"1": 2.0, "0": 1.0}) == {1: 2.0, 0: 1.0}
     assert get_encoder(model)(["1", "7"]) == {1: 1.0, 7: 1.0}
@@ -496,7 +496,7 @@ def test_columns_with_numbers() -> None:
     assert to_bytes(model) == to_bytes(one_by_one(twin, [({0: 1.0, 1: 0.5}, -1)] * 12))
 
 
-def test_hashed_features() -> None:
+def test_hashed_features_are_accepted() -> None:
     model = Perceptron().fit(np.ones((2, 16)), [0, 1])
     model._state.reading = {"format": "jsonl", "label": "y", "bits": 4, "signed": True}
     h = hash_name(b"size")

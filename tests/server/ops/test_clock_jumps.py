@@ -35,7 +35,7 @@ def jump(monkeypatch: pytest.MonkeyPatch, days: float) -> None:
 
 
 @pytest.mark.parametrize("days", DAYS)
-def test_the_steady_clock_does_not_jump_and_tells_of_jumps_once(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
+def test_the_steady_clock_does_not_jump_and_reports_a_jump_once(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
     steady = clock.SteadyClock()
     before = steady.now()
     assert steady.new_jump() is None
@@ -90,7 +90,7 @@ def test_predictions_keys_and_examples_survive_a_jump(
     asyncio.run(run())
 
 
-def test_what_was_written_in_the_future_does_not_stay_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_with_future_times_expire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock was years ahead in an earlier run: after it is right again, ages count from the start of the server."""
 
     async def ahead() -> str:
@@ -121,7 +121,7 @@ def test_what_was_written_in_the_future_does_not_stay_for_ever(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("days", [-8, 8])
-def test_rates_do_not_depend_on_the_clock_of_the_machine(
+def test_rate_limits_do_not_depend_on_the_wall_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int
 ) -> None:
     secret = auth.create_token(tmp_path, ["predict"], None, "a")

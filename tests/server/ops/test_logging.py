@@ -55,7 +55,7 @@ def test_lines_of_different_kinds_do_not_suppress_each_other() -> None:
     assert limit.filter(record("a", unlimited=True))
 
 
-def test_what_was_suppressed_is_reported_also_without_a_next_line() -> None:
+def test_suppressed_lines_are_reported_without_a_next_line() -> None:
     now = [0.0]
     limit = LogRateLimit(1, clock=lambda: now[0])
     for _ in range(5):
@@ -145,7 +145,7 @@ def test_requests_are_logged_by_their_status() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--log-format", "xml"], ["--log-level", "loud"], ["--limit-log-lines", "-1"]])
-def test_options_of_the_log_that_are_wrong(tmp_path: Path, arguments: list[str]) -> None:
+def test_invalid_log_options_are_refused(tmp_path: Path, arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         raise SystemExit(main(["serve", "--data", str(tmp_path / "data"), *arguments]))
     assert caught.value.code == 2

@@ -135,7 +135,7 @@ def compare(nursery: Nursery, folder: Path, clients: list[Client], *options: str
 
 
 @pytest.mark.parametrize("kills", [60, pytest.param(1000, marks=pytest.mark.slow)])
-def test_kills_lose_nothing(kills: int, nursery: Nursery, tmp_path: Path) -> None:
+def test_kills_lose_no_acknowledged_example(kills: int, nursery: Nursery, tmp_path: Path) -> None:
     clients = crashes(nursery, tmp_path / "data", kills)
     acknowledged = sum(client.acknowledged for client in clients)
     assert acknowledged > 1000 * kills // 150
@@ -144,7 +144,7 @@ def test_kills_lose_nothing(kills: int, nursery: Nursery, tmp_path: Path) -> Non
     print(f"{kills:,} kills, {acknowledged:,} examples acknowledged, none lost")
 
 
-def test_60_kills_while_the_journal_is_shortened(nursery: Nursery, tmp_path: Path) -> None:
+def test_60_kills_during_compaction_lose_nothing(nursery: Nursery, tmp_path: Path) -> None:
     crashes(nursery, tmp_path / "data", 60, "--limit-journal-bytes", "1")
     with sqlite3.connect(tmp_path / "data" / "journal.sqlite") as on:
         assert on.execute("SELECT min(first) FROM streams").fetchone()[0] > 1
@@ -163,7 +163,7 @@ MOMENTS = [
 ]
 
 
-def test_kills_in_the_middle_of_checkpoints_and_compaction(nursery: Nursery, tmp_path: Path) -> None:
+def test_kills_at_every_step_of_checkpoints_and_compaction_lose_nothing(nursery: Nursery, tmp_path: Path) -> None:
     """Not by luck: the server ends itself at each of these steps, before and after it."""
     folder, options, luck = tmp_path / "data", (*OFTEN, "--limit-journal-bytes", "1"), random.Random(5)
     with running(nursery, folder, *options) as server:

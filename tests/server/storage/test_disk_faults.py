@@ -45,12 +45,12 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(content)
 
 
-def test_the_log_of_sqlite_is_read_as_sqlite_reads_it(killed: Path) -> None:
+def test_the_write_ahead_log_is_read_as_by_sqlite(killed: Path) -> None:
     assert wal_check.check_wal(killed / journal.JOURNAL_FILE) == wal_check.WalStatus(0, damaged_middle=False)
 
 
 @pytest.mark.parametrize("bytes_lost", [1, 100, 9000])
-def test_a_torn_end_is_cut(nursery: Nursery, killed: Path, tmp_path: Path, bytes_lost: int) -> None:
+def test_a_partially_written_tail_is_truncated(nursery: Nursery, killed: Path, tmp_path: Path, bytes_lost: int) -> None:
     log = wal_check.wal_path(killed / journal.JOURNAL_FILE)
     log.write_bytes(log.read_bytes()[:-bytes_lost])
     with running(nursery, killed) as server:
@@ -60,7 +60,7 @@ def test_a_torn_end_is_cut(nursery: Nursery, killed: Path, tmp_path: Path, bytes
         assert server.learn({"a": 1.0}, "spam")[0] == 200
 
 
-def test_a_flipped_bit_in_the_last_transaction_is_cut_and_said(nursery: Nursery, killed: Path, tmp_path: Path) -> None:
+def test_a_damaged_last_transaction_is_truncated_with_a_warning(nursery: Nursery, killed: Path, tmp_path: Path) -> None:
     log = wal_check.wal_path(killed / journal.JOURNAL_FILE)
     flip(log, log.stat().st_size - 100)
     with running(nursery, killed) as server:
@@ -92,7 +92,7 @@ def change(path: Path, position: int) -> None:
     on.close()
 
 
-def test_a_damaged_last_entry_is_cut(nursery: Nursery, killed: Path, tmp_path: Path) -> None:
+def test_a_damaged_last_entry_is_truncated(nursery: Nursery, killed: Path, tmp_path: Path) -> None:
     change(settled(killed), 30)
     with running(nursery, killed) as server:
         assert "entry 30" in server.said
@@ -114,14 +114,14 @@ def test_a_missing_entry_is_refused(nursery: Nursery, killed: Path) -> None:
         Server(nursery, killed)
 
 
-def test_a_file_that_is_no_database_is_refused(nursery: Nursery, killed: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused(nursery: Nursery, killed: Path) -> None:
     path = settled(killed)
     path.write_bytes(b"x" * 10_000)
     with pytest.raises(AssertionError, match="Restore the last backup"):
         Server(nursery, killed)
 
 
-def test_every_byte_of_the_journal_matters_or_does_not_change_the_model(killed: Path, tmp_path: Path) -> None:
+def test_flipping_any_byte_of_the_journal_is_detected_or_harmless(killed: Path, tmp_path: Path) -> None:
     """A flip anywhere is refused with a sentence, cut at the end, or harms nothing: never another model."""
     from novikoff.errors import InputError
     from novikoff.server.ops.limits import Limits
@@ -146,7 +146,7 @@ def test_every_byte_of_the_journal_matters_or_does_not_change_the_model(killed: 
     assert all("Restore the last backup" in sentence for sentence in refused)
 
 
-def test_a_damaged_model_file_is_made_again(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_damaged_model_file_is_rebuilt_from_the_journal(nursery: Nursery, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with running(nursery, folder) as server:
         server.make()
@@ -159,7 +159,7 @@ def test_a_damaged_model_file_is_made_again(nursery: Nursery, tmp_path: Path) ->
         assert to_bytes(downloaded(server, tmp_path)) == to_bytes(learned(examples(50)))
 
 
-def test_a_stopped_server_leaves_its_models_in_files(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_stopped_server_saves_its_models(nursery: Nursery, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with running(nursery, folder) as server:
         server.make()
@@ -192,7 +192,7 @@ def test_a_full_disk_stops_learning_and_not_predicting(nursery: Nursery, tmp_pat
         assert server.learn({"a": 1.0}, "spam", key="k")[1]["status"] == "learned"
 
 
-def test_too_little_room_left_is_a_full_disk(nursery: Nursery, tmp_path: Path) -> None:
+def test_too_little_free_space_counts_as_a_full_disk(nursery: Nursery, tmp_path: Path) -> None:
     with running(nursery, tmp_path / "data") as server:
         server.make()
         server.learn({"a": 1.0}, "x")
@@ -202,7 +202,7 @@ def test_too_little_room_left_is_a_full_disk(nursery: Nursery, tmp_path: Path) -
         assert server.predict({"a": 1.0})["label"] == "x"
 
 
-def test_a_backup_of_a_server_that_learns(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_backup_during_learning_is_consistent(nursery: Nursery, tmp_path: Path) -> None:
     often = ("--limit-checkpoint-examples", "10", "--limit-housekeeping-ms", "2")
     with running(nursery, tmp_path / "data", *often) as server:
         server.make()
@@ -230,12 +230,12 @@ def test_a_backup_of_a_server_that_learns(nursery: Nursery, tmp_path: Path) -> N
                 assert to_bytes(downloaded(server, tmp_path)) == to_bytes(learned(stream[:count]))
 
 
-def test_one_folder_one_server(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_folder_is_locked_by_one_server(nursery: Nursery, tmp_path: Path) -> None:
     with running(nursery, tmp_path / "data"), pytest.raises(AssertionError, match="another server works"):
         Server(nursery, tmp_path / "data")
 
 
-def test_old_entries_leave_the_journal(nursery: Nursery, tmp_path: Path) -> None:
+def test_compaction_drops_old_entries(nursery: Nursery, tmp_path: Path) -> None:
     shorten = ("--limit-journal-bytes", "1", "--limit-checkpoint-examples", "10", "--limit-housekeeping-ms", "5")
     stream = examples(200)
 
@@ -255,7 +255,7 @@ def test_old_entries_leave_the_journal(nursery: Nursery, tmp_path: Path) -> None
         assert to_bytes(downloaded(server, tmp_path)) == to_bytes(learned(stream))
 
 
-def test_entries_leave_the_journal_when_they_are_old(nursery: Nursery, tmp_path: Path) -> None:
+def test_expired_entries_are_dropped(nursery: Nursery, tmp_path: Path) -> None:
     often = ("--limit-checkpoint-examples", "1", "--limit-housekeeping-ms", "5")
     stream = examples(60)
     with running(nursery, tmp_path / "data", *often) as server:

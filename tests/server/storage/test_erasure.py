@@ -118,7 +118,7 @@ def test_the_data_of_one_client_leaves_the_journal_and_the_backup(nursery: Nurse
             assert weights(server, blog) == after
 
 
-def test_erasing_before_models_are_in_files(nursery: Nursery, tmp_path: Path) -> None:
+def test_models_are_saved_before_an_erasure(nursery: Nursery, tmp_path: Path) -> None:
     """After a crash the last entries are in no file: the models are written before anything is erased."""
     folder = tmp_path / "data"
     clients = Clients(folder)
@@ -289,7 +289,7 @@ def test_a_journal_of_an_earlier_version_gets_the_new_tables(nursery: Nursery, t
     assert is_in_files(folder, "old")
 
 
-def test_erasures_that_can_not_be_made(nursery: Nursery, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_impossible_erasures_are_refused(nursery: Nursery, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "data"
     with running(nursery, folder) as server:
         server.make()
@@ -430,7 +430,7 @@ def test_a_damaged_model_file_keeps_its_examples_in_the_journal(nursery: Nursery
 
 
 @pytest.mark.parametrize("days", ["-1", "many", "1.5"])
-def test_days_that_are_not_a_number(tmp_path: Path, days: str) -> None:
+def test_invalid_retention_days_are_refused(tmp_path: Path, days: str) -> None:
     with pytest.raises(SystemExit) as caught:
         raise SystemExit(main(["serve", "--data", str(tmp_path / "data"), "--retain-days", days]))
     assert caught.value.code == 2
