@@ -25,7 +25,7 @@ from novikoff.model_file import to_bytes
 from novikoff.server.models.certificates import build_certificate_request
 from novikoff.server.models.served_model import RequestError, ServedModel, create_learner
 from novikoff.server.ops.limits import Limits
-from tests.base.test_sklearn_estimators import WEIGHTS
+from tests.helpers.learners import WEIGHTS
 from tests.helpers.streams import real
 
 

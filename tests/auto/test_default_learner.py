@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from novikoff.model_file import to_bytes
 from novikoff.server.models.served_model import ServedModel, create_learner
 from novikoff.server.ops.limits import Limits
 from tests.helpers.multiclass_schemes import slow_unless
-from tests.helpers.server_process import Nursery, Server, running
+from tests.helpers.server.process import Server
 
 BINARY = "1 1:1 3:2\n-1 2:1\n1 1:2\n-1 2:3\n"
 SHAPES = {
@@ -84,19 +83,6 @@ def test_one_shard_gives_the_bytes_of_one_machine(tmp_path: Path) -> None:
 
 
 # --- The server ---
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def server(nursery: Nursery, tmp_path: Path) -> Iterator[Server]:
-    with running(nursery, tmp_path / "data") as one:
-        yield one
 
 
 def test_the_server_uses_auto_by_default(server: Server, tmp_path: Path) -> None:

@@ -30,15 +30,7 @@ from novikoff import (
     Winnow,
 )
 from novikoff.data.rows import Rows
-from tests.helpers.learners import ALL, fresh
-
-ONE_STEP = "an example of weight c is one step of c times the length, not c steps: online learners depend on the order"
-
-
-WEIGHTS = {
-    "check_sample_weight_equivalence_on_dense_data": ONE_STEP,
-    "check_sample_weight_equivalence_on_sparse_data": ONE_STEP,
-}
+from tests.helpers.learners import ALL, WEIGHTS, fresh
 
 
 class Squeezed:

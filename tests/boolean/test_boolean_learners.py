@@ -17,8 +17,8 @@ from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.core.updaters.version_space import HYPOTHESIS_CLASSES
 from novikoff.model_file import to_bytes
 from novikoff.theory import boolean_bounds
+from tests.helpers.bound_checks import check, known
 from tests.helpers.streams import csr
-from tests.linear.test_winnow import check, known
 
 pytestmark = pytest.mark.plain_python_coverage
 

@@ -21,8 +21,8 @@ from novikoff.theory.mistake_calculator import MISTAKE_BOUNDS
 from novikoff.theory.samples import capacity
 from novikoff.theory.samples.sample_size import SAMPLE_SIZE_BOUNDS, TABLE_EPSILONS
 from novikoff.theory.vc import HALF_SPACES, shattering
-from tests.experiments.test_experiments import CHROMIUM, Tags
-from tests.theory.test_class_sizes import NUMBERS
+from tests.helpers.bound_checks import NUMBERS
+from tests.helpers.browser import CHROMIUM, Tags
 
 TOPICS = [*SAMPLE_SIZE_BOUNDS, "binomial", "size", "mistakes", "shatter", "growth", "dimension"]
 SQUARE = "0,0 1,0 0,1 1,1"

@@ -6,7 +6,6 @@ import io
 import json
 import warnings
 from collections import Counter
-from collections.abc import Iterator
 from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from novikoff.data.labels.label_order import LabelOrder
 from novikoff.distributed import DistributedLearner
 from novikoff.model_file import from_bytes, to_bytes
 from tests.helpers.paths import DATA_FOLDER
-from tests.helpers.server_process import NDJSON, Nursery, Server, running
+from tests.helpers.server.process import NDJSON, Server
 
 REAL = pytest.mark.skipif(not DATA_FOLDER.is_dir(), reason="the data sets are not here: set NOVIKOFF_DATA")
 SORTED = np.repeat([0, 1], 100)
@@ -340,19 +339,6 @@ def test_sorted_shards_warn(tmp_path: Path) -> None:
 
 
 # --- The server ---
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def server(nursery: Nursery, tmp_path: Path) -> Iterator[Server]:
-    with running(nursery, tmp_path / "data") as one:
-        yield one
 
 
 def test_a_third_label_does_not_end_the_warning_of_a_served_model(server: Server) -> None:

@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from novikoff.experiments.result import (
 from novikoff.experiments.theorems import MARGIN_REACHED, NOVIKOFF
 from novikoff.reports.experiment_page import build_page
 from novikoff.reports.formatting import build_table, format_number
+from tests.helpers.browser import CHROMIUM, Tags
 
 SMALL: dict[str, dict[str, Any]] = {
     "irrelevant-attributes": {"attributes": 1000},
@@ -41,8 +41,6 @@ SMALL: dict[str, dict[str, Any]] = {
     "noise": {"attributes": 50, "relevant": 2, "examples": 1500},
 }
 RESULTS: dict[str, ExperimentResult] = {}
-CHROMIUM = "/usr/bin/chromium"
-VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
 def small(name: str) -> ExperimentResult:
@@ -287,31 +285,6 @@ def test_plotly_is_imported_for_a_report_only() -> None:
 
 
 # --- The page ---
-
-
-class Tags(HTMLParser):
-    """Whether every tag is closed in its turn, and what is in the page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.scripts: dict[str | None, str] = {}
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] == "script":
-            self.scripts[self.tags[-1][1].get("id")] = data
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

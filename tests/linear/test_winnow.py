@@ -18,10 +18,10 @@ from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.cli.main import main
 from novikoff.data.synthetic import adversarial
 from novikoff.theory import winnow_bounds as formulas
-from novikoff.theory.bounds import Evidence
+from tests.helpers.bound_checks import check, known
+from tests.helpers.dot_product import dot
 from tests.helpers.learners import OTHERS, fresh, suited
 from tests.helpers.streams import csr, evidence, real
-from tests.properties.test_reference_implementations import dot
 
 pytestmark = pytest.mark.plain_python_coverage
 
@@ -143,23 +143,6 @@ def test_balanced_winnow_is_winnow_with_two_weights() -> None:
 
 
 # --- Theorems ---
-
-
-def known(**target: float) -> Evidence:
-    nothing = evidence(np.ones((1, 1)), np.ones(1), np.ones(2), False)
-    return nothing._replace(target=target)
-
-
-def check(model: Any, facts: Evidence) -> int:
-    """Asserts the bounds that speak; returns how many do."""
-    spoke = 0
-    for bound in model.bounds():
-        allowed = bound.value(facts)
-        if allowed is not None:
-            spoke += 1
-            assert getattr(model.ledger_, bound.counts) <= allowed * (1 + 1e-9), (model, bound.name)
-            assert model.ledger_.mistakes <= allowed * (1 + 1e-9)
-    return spoke
 
 
 def play(model: Any, truth: Any, rng: Any, n: int, rounds: int, density: float, tries: int = 30) -> None:

@@ -17,7 +17,7 @@ from novikoff import InputError, OnlineBagging, OnlineBoosting, Perceptron, Vote
 from novikoff.cli.main import main
 from novikoff.core.counter_rng import MAX_POISSON_MEAN, poisson, uniform
 from novikoff.model_file import from_bytes, to_bytes
-from tests.base.test_sklearn_estimators import WEIGHTS
+from tests.helpers.learners import WEIGHTS
 from tests.helpers.streams import csr
 
 pytestmark = pytest.mark.plain_python_coverage

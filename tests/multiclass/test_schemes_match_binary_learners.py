@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from novikoff import AllVsAll, OneVsAll, OutputCode, Perceptron
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.core.multiclass.schemes import ONE_VS_ONE, Scheme, binary_target
+from tests.helpers.dot_product import dot
 from tests.helpers.multiclass_schemes import (
     INNER,
     WORDS,
@@ -24,7 +25,6 @@ from tests.helpers.multiclass_schemes import (
     told,
 )
 from tests.helpers.streams import csr
-from tests.properties.test_reference_implementations import dot
 
 pytestmark = [pytest.mark.plain_python_slow, pytest.mark.plain_python_coverage]
 

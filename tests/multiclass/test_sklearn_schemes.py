@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from novikoff import SGD, AllVsAll, InputError, Kesler, OneVsAll, OutputCode, Perceptron
-from tests.base.test_sklearn_estimators import WEIGHTS
+from tests.helpers.learners import WEIGHTS
 from tests.helpers.multiclass_schemes import SCHEMES, scheme, told
 from tests.helpers.streams import csr
 

@@ -22,7 +22,7 @@ from novikoff.core.counter_rng import uniform
 from novikoff.core.mlp.network import NetworkWorkspace, backward, forward, output_error
 from novikoff.data.rows import Dense
 from novikoff.model_file import from_bytes, to_bytes
-from tests.base.test_sklearn_estimators import WEIGHTS
+from tests.helpers.learners import WEIGHTS
 from tests.helpers.streams import csr
 
 pytestmark = pytest.mark.plain_python_coverage

@@ -58,16 +58,9 @@ from tests.helpers.raw_rows import (
     trained,
     write,
 )
-from tests.helpers.server_process import NDJSON, Nursery, Server, running
+from tests.helpers.server.process import NDJSON, Nursery, Server, running
 
 # --- The property: one row, one score, whatever the way ---
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module")

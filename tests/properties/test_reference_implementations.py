@@ -8,26 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers.dot_product import dot
 from tests.helpers.learners import EVERY, fresh
 from tests.helpers.streams import csr, real, whole
 
 pytestmark = pytest.mark.plain_python
-
-
-def dot(a: Any, b: Any) -> float:
-    """The order of summation that novikoff promises: eight lanes, the rest in the last of them, then their tree; few
-    terms one after another; a 0 is no term."""
-    terms = [float(x) * float(w) for x, w in zip(a, b, strict=True) if x != 0]
-    if len(terms) < 8:
-        total = 0.0
-        for term in terms:
-            total += term
-        return total
-    rest = len(terms) % 8
-    lanes = [0.0] * 8
-    for k, term in enumerate(terms):
-        lanes[k % 8 if k < len(terms) - rest else 8 - (len(terms) - k)] += term
-    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]))
 
 
 class Twin:

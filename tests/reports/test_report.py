@@ -25,7 +25,7 @@ from novikoff.reports.certificate_page import build_page
 from novikoff.reports.plot_theme import escape_for_plotly
 from novikoff.reports.report_data import ReportData, build_report_data
 from novikoff.theory.online_to_batch import progressive
-from tests.experiments.test_experiments import CHROMIUM, Tags
+from tests.helpers.browser import CHROMIUM, Tags
 from tests.helpers.learners import ALL, fresh, suited
 
 BUDGET = 0.001  # what witnesses are worth is not looked at here

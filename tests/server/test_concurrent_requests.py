@@ -5,8 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,8 @@ from novikoff.model_file import to_bytes
 from novikoff.server.models.served_model import ServedModel
 from novikoff.server.ops.limits import Limits
 from novikoff.server.storage.recovery import open_registry
-from tests.helpers.server_process import NDJSON, Nursery, Server, running
-from tests.server.test_protocol import downloaded, examples, learned
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
+from tests.helpers.server.process import NDJSON, Nursery, Server, running
+from tests.helpers.server.traffic import at_once, downloaded, examples, learned
 
 
 @pytest.fixture
@@ -45,11 +37,6 @@ def ask(server: Server, method: str, path: str, body: bytes | None = None, **hea
         return answer.status, answer.read()
     finally:
         line.close()
-
-
-def at_once(*calls: Callable[[], Any]) -> list[Any]:
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(lambda call: call(), calls))
 
 
 def test_a_stream_sent_twice_concurrently_is_learned_once(server: Server) -> None:

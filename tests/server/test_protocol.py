@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import random
 import socket
 import time
 from collections.abc import Iterator
@@ -14,47 +13,12 @@ from typing import Any
 
 import pytest
 
-from novikoff import Kesler, Perceptron, load, save, verify
+from novikoff import Kesler, Perceptron, save, verify
 from novikoff.certificates.certificate import Certificate
 from novikoff.model_file import to_bytes
 from novikoff.server.models.certificates import build_matrix
-from tests.helpers.server_process import NDJSON, Nursery, Server, running
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def server(nursery: Nursery, tmp_path: Path) -> Iterator[Server]:
-    with running(nursery, tmp_path / "data") as one:
-        yield one
-
-
-def examples(count: int, seed: int = 0, names: int = 40) -> list[tuple[dict[str, float], str]]:
-    luck = random.Random(seed)
-    made = []
-    for _ in range(count):
-        x = {f"n{luck.randrange(names)}": luck.gauss(0, 1) for _ in range(6)}
-        made.append((x, "spam" if sum(v for n, v in x.items() if int(n[1:]) % 2) > 0 else "ham"))
-    return made
-
-
-def learned(stream: Any, learner: Any = None) -> Any:
-    learner = learner or Perceptron()
-    for x, y in stream:
-        learner.learn_one(x, y)
-    return learner
-
-
-def downloaded(server: Server, folder: Path, name: str = "m") -> Any:
-    status, content = server.ask("GET", f"/v1/models/{name}/download")
-    assert status == 200, content
-    (folder / "got.model").write_bytes(content)
-    return load(folder / "got.model")
+from tests.helpers.server.process import NDJSON, Nursery, Server, running
+from tests.helpers.server.traffic import downloaded, examples, learned
 
 
 def test_the_server_predicts_and_learns_as_the_library(server: Server, tmp_path: Path) -> None:

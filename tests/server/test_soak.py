@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.server_process import NDJSON, Nursery, running
+from tests.helpers.server.process import NDJSON, Nursery, running
 
 SECONDS = float(os.environ.get("NOVIKOFF_SOAK", "600"))
 CAPACITY_SECONDS = SECONDS / 30

@@ -16,6 +16,7 @@ from novikoff.theory.class_size import power_size, to_class_size
 from novikoff.theory.hypothesis_classes import CLASSES
 from novikoff.theory.mistake_calculator import MISTAKE_BOUNDS, SYMBOLS, allowed
 from novikoff.theory.vc_dimension import DIMENSIONS, dimension
+from tests.helpers.bound_checks import NUMBERS
 
 Function = frozenset[tuple[int, ...]]
 """The inputs for which it is true."""
@@ -173,13 +174,6 @@ def test_dimensions_of_boolean_classes_are_found_by_computation(n: int) -> None:
 
 
 # --- Mistake bounds by name ---
-
-NUMBERS: dict[str, Any] = {
-    "radius": 2.0, "margin": 0.5, "norm": 3.0, "loss": 4.0, "energy": 9.0, "slack": 1.0, "epsilon": 0.5, "norm2": 1.5,
-    "radius2": 2.5, "features": 64, "norm1": 2.0, "radius_inf": 1.0, "p": 4.0, "radius_p": 1.5, "norm_q": 1.0,
-    "literals": 3, "alpha": 2.0, "threshold": 64.0, "gained": 4, "floor": 0.5, "separation": 0.5, "weight": 3.0,
-    "rate": 0.1, "hypotheses": 1024, "errors": 2, "steps": 7,
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("law", MISTAKE_BOUNDS)

@@ -19,8 +19,8 @@ from novikoff.data.formats.jsonl import JsonLines
 from novikoff.data.names.hashing import hash_name
 from novikoff.data.reader import DataReader, ReadOptions
 from novikoff.errors import InputError
-from tests.data.formats.test_text import bag, in_block, in_slots, model_file, names, read, rows_of
 from tests.helpers.paths import DATA_FOLDER
+from tests.helpers.text_reference import bag, in_block, in_slots, model_file, names, read, rows_of
 
 pytestmark = pytest.mark.plain_python_coverage
 

@@ -19,8 +19,8 @@ from novikoff.reports import summary_text
 from novikoff.server import dashboard
 from novikoff.server.http import auth
 from novikoff.theory.online_to_batch import progressive
-from tests.experiments.test_experiments import CHROMIUM
-from tests.helpers.server_process import Nursery, running
+from tests.helpers.browser import CHROMIUM
+from tests.helpers.server.process import Nursery, running
 
 NASTY = "<img src=x onerror=alert(1)>"
 PATIENCE = 60_000  # ms: a server may have to compile before its first answer
@@ -33,13 +33,6 @@ LETTERS = [("free", "spam"), ("meeting", "ham"), ("lottery", "spam"), ("agenda",
 
 
 # --- Servers and windows ---
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,8 +20,8 @@ from novikoff.server.http import auth
 from novikoff.server.http.client_limits import BodyRate, ConnectionLimit
 from novikoff.server.http.middleware import ConcurrencyLimit
 from novikoff.server.ops.limits import Limits
-from tests.helpers.server_process import Nursery, Server, running
-from tests.server.http.test_middleware import JSON_TYPE, ask, closed_gate, open_gate
+from tests.helpers.server.middleware import JSON_TYPE, ask, closed_gate, open_gate
+from tests.helpers.server.process import Nursery, Server, running
 
 SLOW_BODIES = 512
 
@@ -115,7 +114,7 @@ def test_a_client_with_too_many_requests_is_refused_and_others_are_not(tmp_path:
         await send({"type": "http.response.body", "body": b""})  # type: ignore[operator]
 
     async def run() -> None:
-        from tests.server.http.test_middleware import asking
+        from tests.helpers.server.middleware import asking
 
         gate = closed_gate(tmp_path, Limits(client_requests=2), slow)
 
@@ -169,13 +168,6 @@ def test_a_token_with_too_many_connections_is_refused(tmp_path: Path) -> None:
 
 
 # --- A server ---
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
 
 
 def open_slow_bodies(server: Server, secret: str, count: int) -> list[socket.socket]:

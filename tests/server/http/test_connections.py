@@ -27,7 +27,7 @@ from novikoff.server.http.auth import TokenStore
 from novikoff.server.http.connections import build_protocol
 from novikoff.server.ops.audit import AuditLog
 from novikoff.server.ops.limits import Limits
-from tests.server.http.test_middleware import Gate
+from tests.helpers.server.middleware import Gate
 
 LIMITS = Limits(body=100_000, upload=1_000_000, head=4096, concurrent=20)
 PATIENCE = 0.4

@@ -17,18 +17,11 @@ import pytest
 
 from novikoff.server.http import auth
 from novikoff.server.http.routes import OPERATIONS
-from tests.helpers.server_process import NDJSON, Nursery, Server, running
+from tests.helpers.server.process import NDJSON, Nursery, Server, running
 
 FUZZ_SECONDS = float(os.environ.get("NOVIKOFF_FUZZ", "1800"))
 OPEN = ("/healthz", "/readyz", "/v1/openapi.json")
 SCOPE_OF = {(route.method, route.path.replace("{name}", "m")): route.scope for route in OPERATIONS}
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
 
 
 @pytest.fixture

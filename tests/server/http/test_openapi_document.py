@@ -20,7 +20,7 @@ from novikoff.server.http.docs_page import DOCS_POLICY, render_docs
 from novikoff.server.http.openapi import build_document
 from novikoff.server.http.routes import OPERATIONS
 from novikoff.server.ops.limits import Limits
-from tests.server.http.test_middleware import Gate
+from tests.helpers.server.middleware import Gate
 
 
 def references(part: Any) -> set[str]:

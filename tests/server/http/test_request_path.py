@@ -24,7 +24,7 @@ from novikoff.server.http.middleware import Security
 from novikoff.server.ops.limits import Limits
 from novikoff.server.ops.metrics import Metrics
 from novikoff.server.storage.recovery import open_registry, prepare_folder
-from tests.helpers.server_process import Server
+from tests.helpers.server.process import Server
 
 MAX_MODULES = 9
 """Of novikoff.server, between the first byte of a learning request and the last of its response."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,7 @@ import pytest
 
 from novikoff.server.models.pending_predictions import LabelledPrediction, LateLabelError, PendingPredictions, SignedIds
 from novikoff.server.ops.limits import Limits
-from tests.helpers.server_process import NDJSON, Nursery, Server, running
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
+from tests.helpers.server.process import NDJSON, Nursery, Server, running
 
 
 def label(server: Server, name: str, label: Any) -> tuple[int, Any]:

@@ -7,7 +7,6 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +19,11 @@ from novikoff.server.ops.limits import Limits
 from novikoff.server.storage.backup import create_backup
 from novikoff.server.storage.journal import open_read_only
 from novikoff.server.storage.recovery import open_registry
-from tests.helpers.server_process import NDJSON, Nursery, Server, running
-from tests.server.test_concurrent_requests import at_once
+from tests.helpers.server.process import NDJSON, Nursery, Server, running
+from tests.helpers.server.traffic import at_once
 
 MB = 1 << 20
 KESLER = {"learner": "kesler", "settings": {"learner": {"name": "perceptron"}}}
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
 
 
 def attack(labels: int = 300, lines: int = 60, features: int = 100) -> list[tuple[dict[str, float], str]]:

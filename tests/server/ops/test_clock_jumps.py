@@ -21,7 +21,7 @@ from novikoff.server.ops.limits import DAY_SECONDS, Limits
 from novikoff.server.ops.maintenance import MaintenanceTask
 from novikoff.server.storage.attribution import CURRENT_CLIENT
 from novikoff.server.storage.recovery import open_registry
-from tests.server.http.test_middleware import JSON_TYPE, Gate, ask, bearer, closed_gate
+from tests.helpers.server.middleware import JSON_TYPE, Gate, ask, bearer, closed_gate
 
 DAYS = [-30, -8, 8, 3_000]
 LIMITS = Limits.given({"retain_days": 1, "checkpoint_examples": 1})

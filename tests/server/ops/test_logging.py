@@ -19,7 +19,7 @@ from novikoff.cli.main import main
 from novikoff.server.ops import log_limits, logs
 from novikoff.server.ops.audit import AuditLog
 from novikoff.server.ops.log_limits import LogRateLimit
-from tests.helpers.server_process import Nursery, running
+from tests.helpers.server.process import Nursery, running
 
 
 def record(message: str = "bad request", level: int = logging.INFO, **more: Any) -> logging.LogRecord:
@@ -168,13 +168,6 @@ def test_failed_actions_share_the_rate_of_refused_requests(tmp_path: Path) -> No
 
 
 # --- A server ---
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
 
 
 def test_a_server_logs_lines_of_json_and_suppresses_floods(nursery: Nursery, tmp_path: Path) -> None:

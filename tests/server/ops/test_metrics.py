@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,16 +14,9 @@ from prometheus_client import parser
 
 from novikoff.server.http.routes import METRICS_TEXT
 from novikoff.server.ops import metrics
-from tests.helpers.server_process import Nursery, running
+from tests.helpers.server.process import Nursery, running
 
 Sample = tuple[str, tuple[tuple[str, str], ...]]
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
 
 
 def test_prometheus_reads_every_number_with_its_type_and_help(nursery: Nursery, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +21,10 @@ import zstandard
 
 from novikoff import SGD, Kesler, Perceptron
 from novikoff.model_file import to_bytes
-from tests.helpers.server_process import NDJSON, NoServerError, Nursery, running
+from tests.helpers.server.process import NDJSON, NoServerError, Nursery, running
 
 LEARNERS = {"perceptron": Perceptron, "sgd": SGD, "kesler": Kesler}
 OFTEN = ("--limit-checkpoint-examples", "20", "--limit-housekeeping-ms", "3")
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
 
 
 class Client(threading.Thread):

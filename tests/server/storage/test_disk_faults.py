@@ -6,7 +6,6 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,8 @@ from novikoff import load
 from novikoff.cli.main import main
 from novikoff.model_file import to_bytes
 from novikoff.server.storage import checkpoint, journal, wal_check
-from tests.helpers.server_process import Nursery, Server, running
-from tests.server.test_protocol import downloaded, examples, learned
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
+from tests.helpers.server.process import Nursery, Server, running
+from tests.helpers.server.traffic import downloaded, examples, learned
 
 
 @pytest.fixture

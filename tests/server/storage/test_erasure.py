@@ -10,7 +10,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +26,7 @@ from novikoff.server.ops.limits import DAY_SECONDS, Limits
 from novikoff.server.storage import attribution, journal
 from novikoff.server.storage.backup import create_backup
 from novikoff.server.storage.erasure import ErasureSubject, erase
-from tests.helpers.server_process import NDJSON, Nursery, Server, running
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
+from tests.helpers.server.process import NDJSON, Nursery, Server, running
 
 
 class Clients:
