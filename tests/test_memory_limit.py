@@ -51,7 +51,7 @@ def proc(root: Path, **files: str) -> str:
     return str(root)
 
 
-def test_the_memory_of_the_machine_is_the_smallest_of_all_that_is_said(tmp_path: Path) -> None:
+def test_the_memory_of_the_machine_is_the_smallest_reported_limit(tmp_path: Path) -> None:
     meminfo = "MemTotal:  8000 kB\nMemFree: 1 kB\nMemAvailable:   6000 kB\n"
     assert ml.read_machine_memory(proc(tmp_path / "plain", proc__meminfo=meminfo)) == 8000 * 1024
     assert ml.read_machine_memory(str(tmp_path / "nothing")) is None
@@ -68,7 +68,7 @@ def test_the_memory_of_the_machine_is_the_smallest_of_all_that_is_said(tmp_path:
 
 
 @pytest.mark.parametrize("text", ["", "2Q", "-1", "0", "1e3", "nan", "9999999T", "١G"])
-def test_sizes_that_make_no_sense_are_refused(text: str) -> None:
+def test_invalid_sizes_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="such as 512M or 2G"):
         ml.parse_size(text)
 
@@ -87,7 +87,7 @@ def test_the_limit_comes_from_the_block_then_the_environment_then_the_machine(mo
         ml.model_limit()
 
 
-def test_spare_room_is_given_up_before_anything_is_refused() -> None:
+def test_spare_capacity_is_reduced_before_an_example_is_refused() -> None:
     with limit_memory(1000):
         assert ml.choose_capacity(50, 100, lambda n: 10 * n, "x", "y") == 100
         assert ml.choose_capacity(80, 160, lambda n: 10 * n, "x", "y") == 100
@@ -123,7 +123,7 @@ def next_example(model: Any, k: int) -> tuple[dict[str, float], Any, list[Any]]:
 
 
 @pytest.mark.parametrize("model", ONE_BY_ONE, ids=str)
-def test_what_is_estimated_before_is_enough_for_what_is_allocated_then(model: Any) -> None:
+def test_estimates_cover_the_allocated_memory(model: Any) -> None:
     """Every example is learned within the memory that was estimated for it, and the arrays are not larger than that."""
     model = type(model)(**model.get_params(deep=False))
     for k in range(40):
@@ -180,7 +180,7 @@ def test_features_times_classes_are_limited_together() -> None:
 
 
 @pytest.mark.parametrize("model", [KernelPerceptron(kernel="poly:2"), VotedPerceptron()], ids=str)
-def test_kept_examples_are_limited_in_batches_too(model: Any) -> None:
+def test_stored_examples_are_limited_in_batches(model: Any) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(4000, 20)), rng.integers(0, 2, 4000)
     with limit_memory(200_000), pytest.raises(ModelTooLarge, match="kept"):
@@ -217,7 +217,7 @@ def test_learn_names_the_row_and_the_index_that_would_need_too_much(tmp_path: Pa
     assert learn("--max-model-memory", "much", str(data)).stderr.startswith("novikoff: --max-model-memory: A size")
 
 
-def test_learn_names_the_row_of_a_name_or_says_that_bits_are_too_many(tmp_path: Path) -> None:
+def test_learn_names_the_row_of_a_name_or_reports_too_many_bits(tmp_path: Path) -> None:
     data = tmp_path / "data.jsonl"
     data.write_text("".join(f'{{"label": {k % 2}, "name{k}": 1}}\n' for k in range(3000)))
     done = learn("--max-model-memory", "300K", "--no-shuffle", "--bits", "0", str(data))
