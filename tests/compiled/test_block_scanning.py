@@ -71,13 +71,15 @@ def room(text: bytes) -> list[Any]:
     return [np.zeros(size, np.uint32), np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)]
 
 
-@given(texts(b"12: \t#|\nab"), st.sampled_from(b"#|"))
+@given(texts(b"12: \t#|\nab") | texts(b"12: \n"), st.sampled_from(b"#|"))
 def test_terms_of_svmlight_and_vw_match_the_bytewise_scan(text: bytes, special: int) -> None:
     text += b"\n"
     stop = PADDING_BYTES + len(text)
     looked, meant = room(text), room(text)
-    count = delimiters._find_terms(padded(text), stop, special, *looked[:3])
-    assert count == delimiters._plain_find_terms(padded(text), stop, special, *meant[:3]) == text.count(b"\n")
+    found = delimiters._find_terms(padded(text), stop, special, *looked[:3])
+    assert found == delimiters._plain_find_terms(padded(text), stop, special, *meant[:3])
+    count, has_low_bytes = found
+    assert (count, has_low_bytes) == (text.count(b"\n"), b"\t" in text)
     marks = int(meant[1][count - 1]) + delimiters.EXTRA_MARKS
     assert looked[0][:marks].tolist() == meant[0][:marks].tolist()
     for ours, theirs in zip(looked[1:3], meant[1:3], strict=True):

@@ -319,6 +319,7 @@ def parse_vw_block(
     ends: NDArray[np.int64],
     lines: NDArray[np.int64],
     count: int,
+    has_low_bytes: bool,
     to: HashedTerms,
     each: LineFeatures,
     letters: NDArray[np.uint8],
@@ -330,7 +331,7 @@ def parse_vw_block(
     first = 1
     start = PADDING_BYTES
     out.starts[0] = 0
-    controls = count > 0 and has_controls(text, PADDING_BYTES, lines[count - 1] + 1)
+    controls = has_low_bytes and count > 0 and has_controls(text, PADDING_BYTES, lines[count - 1] + 1)
     for line in range(count):
         last = ends[line]
         stop = lines[line]
@@ -406,14 +407,14 @@ class VWParser(Parser):
         if block.size > self.size:
             self._ensure_capacity(block.size)
         out, text = self.out, block.text
-        count = find_terms(text, block.stop, BAR, self.marks, self.ends, self.lines)
+        count, has_low_bytes = find_terms(text, block.stop, BAR, self.marks, self.ends, self.lines)
         done = -1
         while done < count:
             if done >= 0:
                 self._allocate_terms(2 * len(self.to.values))
             to = self.to
             rows, wrong, weighted, done = parse_vw_block(
-                text, self.marks, self.ends, self.lines, count, to, self.row, self.letters, out
+                text, self.marks, self.ends, self.lines, count, has_low_bytes, to, self.row, self.letters, out
             )
         keys = out.labels[:rows].view("uint64")
         return ParsedBlock(
