@@ -16,17 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.base.online_classifier import OnlineClassifier
-from novikoff.certificates import batch_models, target_concepts
+from novikoff.certificates import batch_models
 from novikoff.certificates.bound_evaluation import evaluate_bounds
 from novikoff.certificates.data_source import ArraySource, DataSource
 from novikoff.certificates.measure import BatchStream
 from novikoff.certificates.sampling import StreamSampler
+from novikoff.certificates.search import target_concepts
+from novikoff.certificates.search.streaming_search import SearchResult, search_stream
+from novikoff.certificates.search.witness_search import BinarySample
+from novikoff.certificates.search.witness_selection import NamedWitness, extract_direction, select_witnesses
 from novikoff.certificates.serialization import decode_witness, to_document
 from novikoff.certificates.shuffle_buffer import ShuffleBuffer
 from novikoff.certificates.spaces.base import Space, find_space
-from novikoff.certificates.streaming_search import SearchResult, search_stream
-from novikoff.certificates.witness_search import BinarySample
-from novikoff.certificates.witness_selection import NamedWitness, extract_direction, select_witnesses
 from novikoff.errors import InputError
 from novikoff.meta.batch_estimator import BatchEstimator
 from novikoff.scheme_registry import model_class

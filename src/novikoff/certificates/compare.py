@@ -18,10 +18,10 @@ from novikoff.certificates.bound_evaluation import evaluate_bounds
 from novikoff.certificates.data_source import FileSource
 from novikoff.certificates.measure import SignedBatch
 from novikoff.certificates.sampling import sample_stream
+from novikoff.certificates.search.streaming_search import SearchResult, search_stream
+from novikoff.certificates.search.witness_selection import SampleEvidence
 from novikoff.certificates.shuffle_buffer import ShuffleBuffer
 from novikoff.certificates.spaces.base import find_space
-from novikoff.certificates.streaming_search import SearchResult, search_stream
-from novikoff.certificates.witness_selection import SampleEvidence
 from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.data.options import ReadOptions

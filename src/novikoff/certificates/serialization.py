@@ -17,7 +17,7 @@ from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.certificates.bound_evaluation import evaluate_bound, measure_witnesses
 from novikoff.certificates.data_source import DataSource
 from novikoff.certificates.measure import BatchStream, WitnessMeasurement
-from novikoff.certificates.witness_selection import NamedWitness
+from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.errors import InputError
 from novikoff.learner_registry import name_of
 from novikoff.theory import online_to_batch

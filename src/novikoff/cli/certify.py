@@ -11,16 +11,16 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from novikoff.cli.data_options import (
+from novikoff.cli.options.data_options import (
     DATA_HELP,
     add_data_options,
     build_reading_options,
     matches_reading,
     restore_reading_options,
 )
-from novikoff.cli.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
-from novikoff.cli.model_output import check_writable
-from novikoff.cli.report_output import add_report_option, write_report
+from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.output.model_output import check_writable
+from novikoff.cli.output.report_output import add_report_option, write_report
 from novikoff.data.options import ReadOptions
 from novikoff.errors import InputError
 

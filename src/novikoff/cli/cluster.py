@@ -18,14 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from novikoff import learner_registry
-from novikoff.cli import learner_options, multiclass_options, signals
+from novikoff.cli import signals
 from novikoff.cli.certify import add_certificate_options, given_certify_settings
-from novikoff.cli.data_options import add_data_options, build_reading_options
-from novikoff.cli.data_summary import show_description
-from novikoff.cli.figures import progressive_error_lines
-from novikoff.cli.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, max_model_memory
-from novikoff.cli.model_output import check_writable
-from novikoff.cli.shuffle_options import add_random_state, run_settings
+from novikoff.cli.options import learner_options, multiclass_options
+from novikoff.cli.options.data_options import add_data_options, build_reading_options
+from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, max_model_memory
+from novikoff.cli.options.shuffle_options import add_random_state, run_settings
+from novikoff.cli.output.data_summary import show_description
+from novikoff.cli.output.figures import progressive_error_lines
+from novikoff.cli.output.model_output import check_writable
 from novikoff.errors import InputError, SortedLabelsWarning
 from novikoff.memory_limit import ENVIRONMENT_VARIABLE
 from novikoff.meta.default_learner import DEFAULT_LEARNER, FALLBACK_LEARNER

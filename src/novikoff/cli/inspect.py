@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from novikoff.cli import online_to_batch_options
-from novikoff.cli.figures import progressive_error_lines
+from novikoff.cli.options import online_to_batch_options
+from novikoff.cli.output.figures import progressive_error_lines
 from novikoff.errors import InputError
 
 MAX_LABELS_SHOWN = 20

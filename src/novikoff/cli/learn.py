@@ -13,17 +13,18 @@ from typing import Any
 
 from novikoff import learner_registry
 from novikoff._compiled import jit
-from novikoff.cli import kernel_options, learner_options, multiclass_options, online_to_batch_options, signals
+from novikoff.cli import signals
 from novikoff.cli.certify import add_certificate_options, write_certificate
-from novikoff.cli.data_options import DATA_HELP, add_data_options, build_reading_options, is_stream, open_reading
-from novikoff.cli.data_summary import show_description
-from novikoff.cli.figures import progressive_error_lines
-from novikoff.cli.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
-from novikoff.cli.model_output import check_writable
-from novikoff.cli.progress import TrainingProgress
-from novikoff.cli.provenance import add_provenance, begin_provenance, finish_provenance
-from novikoff.cli.report_output import add_report_option
-from novikoff.cli.shuffle_options import (
+from novikoff.cli.options import kernel_options, learner_options, multiclass_options, online_to_batch_options
+from novikoff.cli.options.data_options import (
+    DATA_HELP,
+    add_data_options,
+    build_reading_options,
+    is_stream,
+    open_reading,
+)
+from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.options.shuffle_options import (
     SEED_SETTINGS,
     add_shuffle,
     describe_run,
@@ -33,6 +34,12 @@ from novikoff.cli.shuffle_options import (
     shuffle_reading,
     summary_line,
 )
+from novikoff.cli.output.data_summary import show_description
+from novikoff.cli.output.figures import progressive_error_lines
+from novikoff.cli.output.model_output import check_writable
+from novikoff.cli.output.progress import TrainingProgress
+from novikoff.cli.output.provenance import add_provenance, begin_provenance, finish_provenance
+from novikoff.cli.output.report_output import add_report_option
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS
 from novikoff.data.options import ReadOptions
 from novikoff.data.reader import DataReader

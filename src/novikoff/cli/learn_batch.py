@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from novikoff import learner_registry
-from novikoff.cli import learner_options, multiclass_options, signals
+from novikoff.cli import signals
 from novikoff.cli.certify import write_certificate
-from novikoff.cli.data_options import build_reading_options, open_reading
-from novikoff.cli.data_summary import show_description
-from novikoff.cli.model_output import check_writable
-from novikoff.cli.provenance import begin_provenance, finish_provenance
-from novikoff.cli.shuffle_options import run_settings
+from novikoff.cli.options import learner_options, multiclass_options
+from novikoff.cli.options.data_options import build_reading_options, open_reading
+from novikoff.cli.options.shuffle_options import run_settings
+from novikoff.cli.output.data_summary import show_description
+from novikoff.cli.output.model_output import check_writable
+from novikoff.cli.output.provenance import begin_provenance, finish_provenance
 from novikoff.data.load_all import load_examples
 from novikoff.errors import InputError
 

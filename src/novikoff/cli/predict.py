@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from novikoff.cli.data_options import DATA_HELP, add_data_options, build_reading_options, open_reading
-from novikoff.cli.data_summary import show_notes
-from novikoff.cli.model_output import check_writable
+from novikoff.cli.options.data_options import DATA_HELP, add_data_options, build_reading_options, open_reading
+from novikoff.cli.output.data_summary import show_notes
+from novikoff.cli.output.model_output import check_writable
 from novikoff.data.labels.binary_labels import to_plain_label
 from novikoff.data.reader import Batch, DataReader
 from novikoff.data.rows import Rows

@@ -17,6 +17,7 @@ from novikoff.certificates import verify as checking
 from novikoff.certificates.bound_evaluation import evaluate_bound, evidence_from_target
 from novikoff.certificates.certificate import Certificate, check_witness_lengths, read_confidence
 from novikoff.certificates.measure import build_evidence
+from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.certificates.serialization import (
     CERTIFICATE_FORMAT,
     compute_new_data_bounds,
@@ -25,7 +26,6 @@ from novikoff.certificates.serialization import (
     measurement_to_dict,
 )
 from novikoff.certificates.spaces.base import find_space
-from novikoff.certificates.witness_selection import NamedWitness
 from novikoff.data.options import ReadOptions
 from novikoff.distributed import measure, worker_tasks
 from novikoff.distributed.bounds import derive_bounds, with_mixed_counts

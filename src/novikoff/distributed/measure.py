@@ -15,9 +15,9 @@ import numpy as np
 
 from novikoff.certificates import multiclass_sample, sampling
 from novikoff.certificates.measure import MACHINE_EPSILON, WitnessMeasurement, max_power_sum, measure
+from novikoff.certificates.search.witness_search import BinarySample, find_directions
+from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.certificates.spaces.base import find_space
-from novikoff.certificates.witness_search import BinarySample, find_directions
-from novikoff.certificates.witness_selection import NamedWitness
 from novikoff.data.canonical_rows import remove_zeros
 from novikoff.data.rows import Rows, slice_rows
 from novikoff.distributed.shards import Pairs, Shard

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from novikoff.certificates import target_concepts
 from novikoff.certificates.certificate import compute_search_budget, no_examples_error
 from novikoff.certificates.multiclass_sample import MulticlassSample as Told
 from novikoff.certificates.multiclass_sample import join_codes, join_rows, mark_included
 from novikoff.certificates.sampling import MAX_SAMPLE_TERMS, split_in_halves
+from novikoff.certificates.search import target_concepts
+from novikoff.certificates.search.witness_search import BinarySample, find_directions, join_batches
+from novikoff.certificates.search.witness_selection import NamedWitness, extract_direction, select_witnesses
 from novikoff.certificates.spaces.base import find_space
-from novikoff.certificates.witness_search import BinarySample, find_directions, join_batches
-from novikoff.certificates.witness_selection import NamedWitness, extract_direction, select_witnesses
 from novikoff.distributed import measure
 from novikoff.distributed.executor import Executor
 from novikoff.distributed.shards import Shard

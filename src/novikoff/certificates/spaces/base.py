@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from novikoff.base.online_classifier import OnlineClassifier
-from novikoff.certificates.witness_selection import NamedWitness
+from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.data.rows import Rows
 from novikoff.theory.bounds import Evidence
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.certificates.multiclass_sample import join_rows
+from novikoff.certificates.search.witness_selection import MIN_NORM, NamedWitness, SampleEvidence, select_best_witnesses
 from novikoff.certificates.spaces import kernel_search
 from novikoff.certificates.spaces.base import ExampleStream
 from novikoff.certificates.spaces.kernel_measure import (
@@ -29,7 +30,6 @@ from novikoff.certificates.spaces.kernel_measure import (
     evaluate_kernel,
     measure_kernel_witnesses,
 )
-from novikoff.certificates.witness_selection import MIN_NORM, NamedWitness, SampleEvidence, select_best_witnesses
 from novikoff.core.kernel.expansion import N_SUPPORT
 from novikoff.data.rows import Rows, Sparse, count_rows, slice_rows
 from novikoff.kernels.bytecode import compile_kernel

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates import multiclass_search
 from novikoff.certificates.margin_histogram import HistogramBuilder, normalize
 from novikoff.certificates.measure import (
     OUTWARD_TOLERANCE,
@@ -20,6 +19,8 @@ from novikoff.certificates.measure import (
     max_power_sum,
 )
 from novikoff.certificates.multiclass_sample import MulticlassSample, MulticlassStreamSampler, mark_included
+from novikoff.certificates.search import multiclass_search
+from novikoff.certificates.search.witness_selection import MIN_NORM, NamedWitness, SampleEvidence, select_best_witnesses
 from novikoff.certificates.spaces.base import ExampleStream
 from novikoff.certificates.spaces.pairwise_measure import (
     PairwiseMeasurer,
@@ -29,7 +30,6 @@ from novikoff.certificates.spaces.pairwise_measure import (
     measure_preferences,
     pad_columns,
 )
-from novikoff.certificates.witness_selection import MIN_NORM, NamedWitness, SampleEvidence, select_best_witnesses
 from novikoff.core.multiclass.schemes import LABEL_TREE, columns_needed, radius_factor
 from novikoff.theory.bounds import Evidence
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates import witness_search
 from novikoff.certificates.measure import (
     SignedBatch,
     WitnessMeasurement,
@@ -25,8 +24,9 @@ from novikoff.certificates.measure import (
     to_measurement,
 )
 from novikoff.certificates.multiclass_sample import MulticlassSample, MulticlassStreamSampler
+from novikoff.certificates.search import witness_search
+from novikoff.certificates.search.witness_selection import NamedWitness, select_witnesses
 from novikoff.certificates.spaces.base import ExampleStream
-from novikoff.certificates.witness_selection import NamedWitness, select_witnesses
 from novikoff.theory.bounds import Bound, Evidence
 
 MAX_COLUMNS = 1000

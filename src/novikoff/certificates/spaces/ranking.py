@@ -18,6 +18,13 @@ from novikoff.certificates.measure import (
     max_power_sum,
     to_measurement,
 )
+from novikoff.certificates.search.witness_selection import (
+    MIN_NORM,
+    NamedWitness,
+    SampleEvidence,
+    extract_direction,
+    select_best_witnesses,
+)
 from novikoff.certificates.spaces.base import ExampleStream
 from novikoff.certificates.spaces.ranking_measure import (
     QuerySample,
@@ -27,13 +34,6 @@ from novikoff.certificates.spaces.ranking_measure import (
     measure_queries,
     radius_factor,
     sq_radius_factor,
-)
-from novikoff.certificates.witness_selection import (
-    MIN_NORM,
-    NamedWitness,
-    SampleEvidence,
-    extract_direction,
-    select_best_witnesses,
 )
 from novikoff.theory.bounds import Evidence
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates.witness_search import BinarySample
+from novikoff.certificates.search.witness_search import BinarySample
 from novikoff.data.rows import Sparse
 from novikoff.errors import import_optional
 

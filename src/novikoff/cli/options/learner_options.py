@@ -8,8 +8,8 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from novikoff import learner_registry
-from novikoff.cli.formatter import HelpFormatter
-from novikoff.cli.shuffle_options import RUN_SETTINGS
+from novikoff.cli.options.shuffle_options import RUN_SETTINGS
+from novikoff.cli.output.formatter import HelpFormatter
 from novikoff.errors import NovikoffError
 from novikoff.meta.default_learner import DEFAULT_LEARNER, STABLE_LEARNER
 

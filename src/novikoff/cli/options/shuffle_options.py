@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from novikoff.cli import signals
-from novikoff.cli.data_options import is_stream
+from novikoff.cli.options.data_options import is_stream
 from novikoff.data.reader import is_builtin
 from novikoff.data.shuffle.permutation import MAX_SEED
 from novikoff.errors import InputError
