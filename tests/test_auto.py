@@ -245,7 +245,7 @@ def test_an_adversary_does_not_break_it_either(shrink: float) -> None:
     assert model.ledger_.mistakes >= 398  # before both labels are known there is nothing to be the opposite of
     [bound] = model.bounds()
     assert model.ledger_.mistakes <= bound.value(None)  # type: ignore[arg-type]
-    assert min(model.observed()["members"].values()) >= 150
+    assert min(model._run_facts()["members"].values()) >= 150
 
 
 def test_a_vote_that_was_lost_comes_back() -> None:
@@ -285,7 +285,7 @@ def test_the_certificate_says_it_and_can_be_verified() -> None:
     assert headline is not None
     assert headline["name"] == "weighted majority"
     assert headline["verdict"] == "holds"
-    assert certificate.document["observed"]["members"] == model.observed()["members"]
+    assert certificate.document["observed"]["members"] == model._run_facts()["members"]
     assert verify(certificate, X, y) == []
     lie = json.loads(certificate.as_json())
     lie["observed"]["members"]["perceptron"] -= 1
@@ -341,7 +341,7 @@ def test_after_a_change_votes_go_to_who_follows() -> None:
     X = draw.normal(size=(2000, 2))
     y = np.sign(X[:, 0]) * np.where(np.arange(2000) // 200 % 2, 1, -1)
     model = BinaryAuto(shuffle=False).fit(X, y)
-    counted = model.observed()["members"]
+    counted = model._run_facts()["members"]
     assert counted["perceptron"] == min(counted.values())
     assert model.ledger_.mistakes < (counted["arow"] + counted["perceptron"]) / 2
 

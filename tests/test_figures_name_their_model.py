@@ -206,7 +206,7 @@ def test_the_figures_of_an_ensemble_are_those_of_the_saved_model(kind: Any) -> N
 
 def in_order(kind: Any, **settings: Any) -> Any:
     """A learner that takes examples in the order in which they are given."""
-    return kind(**settings, **({"shuffle": False} if "shuffle" in kind.settings() else {}))
+    return kind(**settings, **({"shuffle": False} if "shuffle" in kind._setting_defaults() else {}))
 
 
 SORTED = {

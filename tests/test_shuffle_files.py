@@ -475,7 +475,7 @@ def test_learn_passes_the_random_state_on(how: list[str], tmp_path: Path) -> Non
         assert main(["learn", str(path), *how, "--random-state", number, "--quiet", "--save", str(model)]) == 0
         contents.add(model.read_bytes())
     made = novikoff.load(model)
-    parts = [made, getattr(made, "inner", made)]
+    parts = [made, getattr(made, "_inner_learner", made)]
     assert 1 in [getattr(part, name, None) for part in parts for name in ("seed", "random_state")]
     assert len(contents) == 2
 

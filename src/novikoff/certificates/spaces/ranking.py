@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.internals import require_state
 from novikoff.certificates.measure import (
     OUTWARD_TOLERANCE,
     SignedBatch,
@@ -46,7 +47,7 @@ class RankingSpace:
         return QueryStreamSampler()
 
     def slots(self) -> int:
-        return int(self.model._require_fitted().features) + 1
+        return int(require_state(self.model).features) + 1
 
     def witnesses(self, sample: QuerySample, budget: int) -> list[NamedWitness]:
         """What the learner itself has found, at its best length."""
