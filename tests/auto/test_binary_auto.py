@@ -247,7 +247,7 @@ def test_an_adversary_does_not_break_the_bound(shrink: float) -> None:
     assert model.ledger_.mistakes >= 398  # before both labels are known there is nothing to be the opposite of
     [bound] = model.bounds()
     assert model.ledger_.mistakes <= bound.value(None)  # type: ignore[arg-type]
-    assert min(model.observed()["members"].values()) >= 150
+    assert min(model._run_facts()["members"].values()) >= 150
 
 
 def test_an_expert_that_lost_its_weight_recovers() -> None:
@@ -287,7 +287,7 @@ def test_the_certificate_states_the_bound_and_is_verified() -> None:
     assert headline is not None
     assert headline["name"] == "weighted majority"
     assert headline["verdict"] == "holds"
-    assert certificate.document["observed"]["members"] == model.observed()["members"]
+    assert certificate.document["observed"]["members"] == model._run_facts()["members"]
     assert verify(certificate, X, y) == []
     lie = json.loads(certificate.as_json())
     lie["observed"]["members"]["perceptron"] -= 1
@@ -343,7 +343,7 @@ def test_after_a_drift_the_best_member_dominates() -> None:
     X = draw.normal(size=(2000, 2))
     y = np.sign(X[:, 0]) * np.where(np.arange(2000) // 200 % 2, 1, -1)
     model = BinaryAuto(shuffle=False).fit(X, y)
-    counted = model.observed()["members"]
+    counted = model._run_facts()["members"]
     assert counted["perceptron"] == min(counted.values())
     assert model.ledger_.mistakes < (counted["arow"] + counted["perceptron"]) / 2
 

@@ -124,7 +124,7 @@ def sound(name: str, seed: int) -> int:
     X, y = small(name, seed)
     model = scheme(name, Perceptron(bias=bool(seed % 2), passes=1 + seed % 2)).fit(X, y)
     document = certify(model, X, y, budget=1.0 if seed % 40 == 0 else 1e-5).document
-    labels, columns = model._require_fitted().labels.known(), len(model.column_names())
+    labels, columns = model._require_fitted().labels.known(), len(model._column_names())
     passes = document["passes"]
     truths = {}
     for title, packed in document["witnesses"].items():
@@ -497,7 +497,7 @@ def test_the_report_shows_many_classes() -> None:
         model = scheme(name, Perceptron()).fit(X, y)
         certificate, source = certify(model, X, y), ArraySource(X, y)
         shown = build_report_data(certificate, model, source)
-        assert {w.speaks_for for w in shown.weights or ()} == set(model.column_names())
+        assert {w.speaks_for for w in shown.weights or ()} == set(model._column_names())
         assert (shown.witness_margins is not None) == (name != "one-vs-all")
         text = build_page(shown)
         assert "5 labels" in text

@@ -21,8 +21,8 @@ from novikoff.certificates import certificate, sampling, shuffle_buffer
 from novikoff.certificates.certificate import build_certificate
 from novikoff.certificates.data_source import ArraySource, FileSource
 from novikoff.certificates.sampling import StreamSampler, sample_stream, split_in_halves
+from novikoff.certificates.search.streaming_search import search_stream
 from novikoff.certificates.shuffle_buffer import ShuffleBuffer
-from novikoff.certificates.streaming_search import search_stream
 from novikoff.certificates.verify import find_differences, verify
 from novikoff.data.reader import ReadOptions
 from novikoff.data.rows import Dense, Sparse, count_rows

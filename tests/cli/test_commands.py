@@ -365,7 +365,7 @@ def test_help_has_examples_and_explains_each_setting(capsys: pytest.CaptureFixtu
         with pytest.raises(SystemExit):
             main(["learn", "--learner", name, "--help"])
         text = " ".join(capsys.readouterr().out.split())
-        for setting in learner_registry.learner_class(name).settings():
+        for setting in learner_registry.learner_class(name)._setting_defaults():
             option = "random-state" if setting == "seed" else setting.replace("_", "-")
             assert f"--{option}" in text
             assert f"settings of {name}" in text

@@ -77,7 +77,7 @@ def test_a_certificate_of_boosting_states_its_bound() -> None:
     assert perfect.bounds[0]["slack"] is None
     with pytest.raises(InputError, match="not what fit, or one call"):  # a weighted run is another one
         certify(AdaBoost(rounds=20).fit(X, y, sample_weight=np.arange(1, len(y) + 1)), X, y)
-    weighted = AdaBoost(rounds=20).fit(X, y, sample_weight=np.arange(1, len(y) + 1)).shown(0.9).bounds[0]
+    weighted = AdaBoost(rounds=20).fit(X, y, sample_weight=np.arange(1, len(y) + 1))._build_guarantee(0.9).bounds[0]
     assert weighted["made"] <= weighted["allowed"]
 
 

@@ -365,7 +365,7 @@ def test_compare_shuffles_built_in_sets_and_warns_of_sorted_files(
 def test_learn_shows_progress_while_it_partitions(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("novikoff.cli.shuffle_options.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("novikoff.cli.options.shuffle_options.SECONDS_BETWEEN_LINES", 0.0)
     assert main(["learn", str(sorted_file(tmp_path / "d.csv")), "--shuffle"]) == 0
     assert f"Shuffling: {ROWS:,} examples read (" in capsys.readouterr().err
 
@@ -475,7 +475,7 @@ def test_learn_passes_the_random_state_on(how: list[str], tmp_path: Path) -> Non
         assert main(["learn", str(path), *how, "--random-state", number, "--quiet", "--save", str(model)]) == 0
         contents.add(model.read_bytes())
     made = novikoff.load(model)
-    parts = [made, getattr(made, "inner", made)]
+    parts = [made, getattr(made, "_inner_learner", made)]
     assert 1 in [getattr(part, name, None) for part in parts for name in ("seed", "random_state")]
     assert len(contents) == 2
 

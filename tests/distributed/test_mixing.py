@@ -190,7 +190,7 @@ def test_many_classes_are_mixed_in_all_schemes(scheme: Any) -> None:
     same = DistributedLearner(scheme, rounds=1).fit([(X, y)] * 3)
     assert same.classes_.tolist() == one.classes_.tolist()
     assert same.model_.coef_ == pytest.approx(one.coef_, rel=1e-9, abs=1e-9)
-    assert same.model_.observed()["unmet"] == 3 * one.observed()["unmet"]
+    assert same.model_._run_facts()["unmet"] == 3 * one._run_facts()["unmet"]
     done = DistributedLearner(scheme, rounds=3).fit(parts(X, y, 4))
     assert done.model_.ledger_.examples == 3 * 60
     assert to_bytes(worker_tasks.deserialize_model(worker_tasks.serialize_model(done.model_))) == to_bytes(done.model_)

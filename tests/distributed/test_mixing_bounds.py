@@ -25,7 +25,7 @@ from novikoff import (
     certify,
 )
 from novikoff.certificates.bound_evaluation import evaluate_bound
-from novikoff.certificates.witness_selection import NamedWitness
+from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.cli.main import main
 from novikoff.distributed import DistributedLearner, worker_tasks
 from novikoff.distributed.bounds import derive_bounds

@@ -42,7 +42,7 @@ def matrix() -> dict[tuple[str, str], bool]:
 
 def test_the_table_of_schemes_has_every_learner_and_every_scheme_around_one() -> None:
     around = [scheme_registry.scheme_class(name) for name in scheme_registry.names()]
-    schemes = {kind.__name__ for kind in around if "learner" in kind.settings()}
+    schemes = {kind.__name__ for kind in around if "learner" in kind._setting_defaults()}
     assert matrix().keys() == {(learner, scheme) for learner in LEARNERS for scheme in schemes}
 
 
@@ -62,7 +62,7 @@ SCHEMES = sorted({scheme for _, scheme in matrix()})
 
 def around(scheme: str, learner: str) -> Any:
     kind, few = getattr(novikoff, scheme), {"members": 2, "rounds": 2}
-    return kind(getattr(novikoff, learner)(), **{k: v for k, v in few.items() if k in kind.settings()})
+    return kind(getattr(novikoff, learner)(), **{k: v for k, v in few.items() if k in kind._setting_defaults()})
 
 
 def rows_for(scheme: str) -> Any:
@@ -131,7 +131,7 @@ def test_auto_keeps_that_bound(seed: int) -> None:
     y = np.where(rows @ rng.standard_normal(5) + rng.standard_normal(600) > 0, 1, 0)
     model = BinaryAuto().partial_fit(rows, y, classes=[0, 1])
     (bound,) = model.bounds()
-    best = min(model.observed()["members"].values())
+    best = min(model._run_facts()["members"].values())
     assert model.ledger_.mistakes <= 2.14 * best + 13.3
     assert float(bound.value(None) or math.inf) <= 2.14 * best + 13.3  # type: ignore[arg-type]
 

@@ -404,7 +404,7 @@ def uses(model: Any) -> Iterator[Callable[[], Any]]:
     yield from (lambda name=name: getattr(model, name) for name in ATTRIBUTES)
     yield lambda: model.ledger_.as_dict()  # noqa: PLW0108 - ledger_ may not be there
     yield from (lambda name=name: getattr(model, name)() for name in METHODS_WITHOUT_ARGUMENTS)
-    yield lambda: model.shown(0.95)
+    yield lambda: model._build_guarantee(0.95)
     yield lambda: from_bytes(to_bytes(model), "again")
 
 
@@ -444,15 +444,15 @@ def outcome(content: bytes, fences: Fences | None, late: bool, seen: Counter[str
     return "works"
 
 
-METHODS_WITHOUT_ARGUMENTS = ("describe", "bounds", "_describe_guarantee", "_scheme_info", "observed")
+METHODS_WITHOUT_ARGUMENTS = ("describe", "bounds", "_describe_guarantee", "_scheme_info", "_run_facts")
 OPTIONAL = (
     "ledger_",
     "describe",
     "bounds",
     "_describe_guarantee",
-    "shown",
+    "_build_guarantee",
     "_scheme_info",
-    "observed",
+    "_run_facts",
     "decision_function",
 )
 

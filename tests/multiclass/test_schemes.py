@@ -503,7 +503,7 @@ def test_hundreds_of_classes_are_learned_in_pairs() -> None:
 
 def test_label_trees_are_learned() -> None:
     model = Hierarchical(Perceptron(passes=30), separator=":").fit(csr(np.eye(4)), ["A:x", "A:y", "B", "B:x"])
-    assert model.column_names() == ["A", "A:x", "A:y", "B", "B:x"]
+    assert model._column_names() == ["A", "A:x", "A:y", "B", "B:x"]
     assert model.predict(csr(np.eye(4))).tolist() == ["A:x", "A:y", "B", "B:x"]
     assert model.tree_loss(np.eye(4), ["A:x", "A:x", "B", "never:seen"]) == (0 + 2 + 0 + 4) / 4
     with pytest.raises(LabelError, match="a name on every level"):

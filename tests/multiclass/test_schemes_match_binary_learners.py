@@ -192,7 +192,7 @@ def test_a_preference_that_cancels_takes_no_adagrad_step() -> None:
         assert columns_of(model)[0] == [0.0, 0.0, 0.0]
     tree = scheme("hierarchical", fresh("sgd-hinge-adagrad"), update="uniform")
     tree.partial_fit([[1.0, 0.7]], ["a/0"], classes=[f"a/{c}" for c in range(10)])
-    assert dict(zip(tree.column_names(), columns_of(tree), strict=True))["a"] == [0.0, 0.0, 0.0]
+    assert dict(zip(tree._column_names(), columns_of(tree), strict=True))["a"] == [0.0, 0.0, 0.0]
 
 
 # --- Reductions: a binary learner for each column ---
@@ -212,7 +212,7 @@ class Apart:
         if isinstance(self.model, AllVsAll):  # pairs with a new class come after all others
             pairs = [(low, high) for high in range(self.known) for low in range(high)]
             return [1 if y == high else -1 if y == low else 0 for low, high in pairs]
-        words = self.model.words(self.known)
+        words = self.model._code_words(self.known)
         return [int(bit) for bit in words[y]]
 
     def learn(self, x: Any, y: int) -> None:
@@ -239,7 +239,7 @@ class Apart:
 
 
 def naive_choice(model: Any, s: list[float], k: int) -> int:
-    positive = model.inner.tie == "positive"
+    positive = model._inner_learner.tie == "positive"
     if isinstance(model, OneVsAll):
         return int(np.argmax(s))
     if isinstance(model, AllVsAll):
@@ -257,9 +257,11 @@ def naive_choice(model: Any, s: list[float], k: int) -> int:
         for low, high in combinations(range(k), 2):
             votes[high if wins(high, low) else low] += 1
         return votes.index(max(votes))
-    words = model.words(k)[:k]
+    words = model._code_words(k)[:k]
     if model.decoding == "loss":
-        far = [sum(naive_loss(model.inner, bit * v) for bit, v in zip(w.tolist(), s, strict=False)) for w in words]
+        far = [
+            sum(naive_loss(model._inner_learner, bit * v) for bit, v in zip(w.tolist(), s, strict=False)) for w in words
+        ]
     else:
         bits = [1 if v > 0 or (v == 0 and positive) else -1 for v in s]
         far = [sum(abs(bit - b) / 2 for bit, b in zip(w.tolist(), bits, strict=False)) for w in words]
@@ -295,7 +297,7 @@ def reduction(name: str, inner: str) -> Any:
 def equal_apart(name: str, inner: str, X: Any, y: Any) -> None:
     X = suited(INNER[inner], X)
     model = reduction(name, inner).partial_fit(csr(X), y)
-    apart, order = Apart(model, model.inner), {label: c for c, label in enumerate(dict.fromkeys(y.tolist()))}
+    apart, order = Apart(model, model._inner_learner), {label: c for c, label in enumerate(dict.fromkeys(y.tolist()))}
     for x, label in zip(X, y.tolist(), strict=True):
         apart.learn(csr(x[None]), order[label])
     n = X.shape[1] + 1
@@ -310,7 +312,7 @@ def equal_apart(name: str, inner: str, X: Any, y: Any) -> None:
     assert model._state.column_counters.mistakes[: len(made)].tolist() == made
     assert model._state.unmet == sum(made)
     assert model.ledger_.updates == apart.updates
-    if not getattr(model.inner, "average", False) and inner != "winnow":
+    if not getattr(model._inner_learner, "average", False) and inner != "winnow":
         assert model.ledger_.mistakes == apart.mistakes
 
 
@@ -369,7 +371,7 @@ def test_one_vs_all_equals_binary_learners_in_both_precisions(inner: str, form: 
 def test_penalised_columns_equal_penalised_binary_learners(name: str, inner: str) -> None:
     X, y = examples(5)
     model = scheme(name, fresh(inner)).fit(csr(X), y)
-    sides = 2 * np.eye(5) - 1 if name == "one-vs-all" else model.words(5)
+    sides = 2 * np.eye(5) - 1 if name == "one-vs-all" else model._code_words(5)
     for column, side in zip(columns_of(model), sides.T, strict=True):
         if len(set(side)) == 2:
             alone = fresh(inner).fit(csr(X), side[y])
@@ -414,7 +416,7 @@ def test_decisions_equal_those_of_naive_code(name: str, changes: dict[str, Any],
     scores = rng.integers(-2, 3, (200, state.stride)).astype(float)
     used = model._n_used_columns(state)
     expected = [naive_choice(model, row[:used].tolist(), 5) for row in scores]
-    assert model.choose(scores).tolist() == expected
+    assert model._decide(scores).tolist() == expected
     shown, winners = model._class_scores(scores)
     assert winners.tolist() == shown.argmax(axis=1).tolist() == expected
 
@@ -427,8 +429,8 @@ def test_loss_based_decoding_uses_the_loss_of_the_learner(inner: str) -> None:
     for code in ("dense", "sparse", GIVEN):
         model = scheme("code-dense", fresh(inner), code=code, decoding="loss").fit(csr(X), y)
         columns = OnlineClassifier.decision_function(model, X)[:, : model._n_used_columns(model._state)]
-        words = model.words(5)
-        far = np.array([[[naive_loss(model.inner, b * s) for b, s in zip(w, row, strict=True)] for w in words]
+        words = model._code_words(5)
+        far = np.array([[[naive_loss(model._inner_learner, b * s) for b, s in zip(w, row, strict=True)] for w in words]
                         for row in columns.tolist()]).sum(axis=2)  # fmt: skip
         assert model.decision_function(X) == pytest.approx(-far, rel=1e-12)
         assert (model.predict(X) == far.argmin(axis=1)).all()
@@ -446,19 +448,19 @@ def test_every_pair_has_its_column() -> None:
 def test_output_codes_are_valid() -> None:
     exhaustive = OutputCode(code="exhaustive")
     for k in range(2, 7):
-        words = exhaustive.words(k)
+        words = exhaustive._code_words(k)
         assert words.shape == (k, 2 ** (k - 1) - 1)
         columns = {tuple(column * column[0]) for column in words.T.tolist() for column in [np.array(column)]}
         assert len(columns) == words.shape[1]  # no division twice, not even with its sides exchanged
         assert all(len(set(column)) == 2 for column in words.T.tolist())
-        assert (exhaustive.words(k + 1)[:k, : words.shape[1]] == words).all()  # what was learned stays right
+        assert (exhaustive._code_words(k + 1)[:k, : words.shape[1]] == words).all()  # what was learned stays right
     for code in ("dense", "sparse"):
         model = OutputCode(code=code, length=20)
-        words = model.words(40)
-        assert (model.words(12) == words[:12]).all()
+        words = model._code_words(40)
+        assert (model._code_words(12) == words[:12]).all()
         assert len({tuple(word) for word in words.tolist()}) == 40
         assert (words == 0).any() == (code == "sparse")
-        assert not (OutputCode(code=code, length=20, seed=1).words(40) == words).all()
+        assert not (OutputCode(code=code, length=20, seed=1)._code_words(40) == words).all()
 
 
 # --- Preferences: label sets, rankings, trees ---
@@ -577,7 +579,7 @@ def test_trees_equal_their_reference(update: str, margin: float) -> None:
     else:  # shares are summed up along a path: equal up to rounding
         assert columns_of(model) == pytest.approx(np.array(twin.w), rel=1e-9, abs=1e-12)
         assert model.ledger_.mistakes == twin.mistakes
-    assert model.column_names() == nodes
+    assert model._column_names() == nodes
     far = [len(set(edges[-1][known.index(a)]) ^ set(edges[-1][known.index(b)]))
            for a, b in zip(model.predict(X).tolist(), y, strict=True)]  # fmt: skip
     assert model.tree_loss(X, y) == np.mean(far)

@@ -52,7 +52,7 @@ def test_clone_keeps_settings_and_drops_the_fitted_state(name: str) -> None:
 def test_settings_of_the_base_learner_are_parameters() -> None:
     model = Kesler(Perceptron(rate=2.0), update="uniform")
     assert model.get_params()["learner__rate"] == 2.0
-    assert model.set_params(learner=SGD(), learner__rate=0.25).inner.rate == 0.25
+    assert model.set_params(learner=SGD(), learner__rate=0.25)._inner_learner.rate == 0.25
     with pytest.raises(InputError, match="Invalid parameter 'speed'"):
         model.set_params(learner__speed=1)
     with pytest.raises(InputError, match="Invalid parameter 'speed'"):

@@ -34,7 +34,7 @@ from novikoff import (
 from novikoff.certificates.certificate import Certificate, build_certificate
 from novikoff.certificates.data_source import ArraySource
 from novikoff.cli.main import main
-from novikoff.cli.online_to_batch_options import METHODS
+from novikoff.cli.options.online_to_batch_options import METHODS
 from novikoff.linear.auto import BinaryAuto
 from novikoff.reports import batch_certificate_page, formatting
 from novikoff.reports.certificate_page import build_page
@@ -206,7 +206,7 @@ def test_the_figures_of_an_ensemble_are_those_of_the_saved_model(kind: Any) -> N
 
 def in_order(kind: Any, **settings: Any) -> Any:
     """A learner that takes examples in the order in which they are given."""
-    return kind(**settings, **({"shuffle": False} if "shuffle" in kind.settings() else {}))
+    return kind(**settings, **({"shuffle": False} if "shuffle" in kind._setting_defaults() else {}))
 
 
 SORTED = {

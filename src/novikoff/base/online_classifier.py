@@ -72,12 +72,12 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
     """Whether fit and partial_fit issue SortedLabelsWarning: not in runs that the user did not ask for."""
     _has_fixed_length: bool = True
     """Whether how many examples were learned from has nothing to do with what happened on them."""
-    outcomes: str = "sides"
+    _outcome_type: str = "sides"
     """What examples are to the theorems: the two sides of a vector, preferences between columns of weights, a binary
     problem for each column, or queries."""
 
     @property
-    def inner(self) -> Any:
+    def _inner_learner(self) -> Any:
         """The binary learner that this is, or is made of."""
         return self
 
@@ -100,11 +100,11 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
         for batch in reading.batches():
             yield to_sparse(batch.rows), reader.of(batch)
 
-    def observed(self) -> dict[str, Any]:
+    def _run_facts(self) -> dict[str, Any]:
         """What a certificate tells of the run beside the ledger."""
         return {}
 
-    def following(self, reading: Any, *, positive: str | None = None) -> Any:
+    def _build_file_trainer(self, reading: Any, *, positive: str | None = None) -> Any:
         """A run of this model over some files."""
         from novikoff.base.file_training import FileTrainer
 
@@ -454,15 +454,15 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row."""
-        return self.choose(self.decision_function(X))
+        return self._decide(self.decision_function(X))
 
-    def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+    def _decide(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         """The labels for these scores; where only one label is known yet, that one."""
         known = self.classes_
         positive = scores >= 0.0 if TIE_SIGNS[self.tie] > 0.0 else scores > 0.0
         return known[positive.astype(np.intp)] if len(known) == 2 else np.repeat(known, len(scores))
 
-    def spelled(self, label: Any) -> str:
+    def _format_label(self, label: Any) -> str:
         """A label, predicted or told, as it is written out."""
         return str(merge_label(label, self._require_fitted().labels))
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.certificates.measure import MACHINE_EPSILON, OUTWARD_TOLERANCE, BatchStream, build_evidence, measure
+from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.certificates.spaces.base import find_space
-from novikoff.certificates.witness_selection import NamedWitness
 from novikoff.theory.bounds import Bound, Evidence
 
 NO_ASSUMPTIONS = (

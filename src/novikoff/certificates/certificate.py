@@ -15,18 +15,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.internals import (
+    build_from_settings,
+    build_unfitted,
+    inner_learner_of,
+    outcome_type_of,
+    require_state,
+    state_of,
+    working_model_of,
+)
 from novikoff.base.online_classifier import OnlineClassifier
-from novikoff.certificates import batch_models, target_concepts
+from novikoff.certificates import batch_models
 from novikoff.certificates.bound_evaluation import evaluate_bounds
 from novikoff.certificates.data_source import ArraySource, DataSource
 from novikoff.certificates.measure import BatchStream
 from novikoff.certificates.sampling import StreamSampler
+from novikoff.certificates.search import target_concepts
+from novikoff.certificates.search.streaming_search import SearchResult, search_stream
+from novikoff.certificates.search.witness_search import BinarySample
+from novikoff.certificates.search.witness_selection import NamedWitness, extract_direction, select_witnesses
 from novikoff.certificates.serialization import decode_witness, to_document
 from novikoff.certificates.shuffle_buffer import ShuffleBuffer
 from novikoff.certificates.spaces.base import Space, find_space
-from novikoff.certificates.streaming_search import SearchResult, search_stream
-from novikoff.certificates.witness_search import BinarySample
-from novikoff.certificates.witness_selection import NamedWitness, extract_direction, select_witnesses
 from novikoff.errors import InputError
 from novikoff.meta.batch_estimator import BatchEstimator
 from novikoff.scheme_registry import model_class
@@ -140,8 +150,8 @@ def _build_in_space(
 
 def _replay_stream(model: OnlineClassifier, source: DataSource) -> BatchStream:
     """The stream once more, as theorems are asked about it."""
-    state = model._require_fitted()
-    if model.outcomes == "sides":
+    state = require_state(model)
+    if outcome_type_of(model) == "sides":
         return lambda: source.batches(state.labels, state.features)
     return lambda: source.told(model)
 
@@ -154,7 +164,7 @@ def _find_target(model: OnlineClassifier, sample: BinarySample | None, passes: i
     """What is shown of a target, where a theorem asks for one."""
     if sample is None or not any(bound.by_target for bound in model.bounds()):
         return {}
-    return target_concepts.find_targets(model, sample, model._require_fitted().features, passes)
+    return target_concepts.find_targets(model, sample, require_state(model).features, passes)
 
 
 def compute_search_budget(sample: BinarySample, budget: float) -> int:
@@ -168,7 +178,7 @@ def _search_directions(
 ) -> SearchResult:
     if not any(bound.by_witness for bound in model.bounds()):
         return SearchResult({}, sample)
-    return search_stream(sample, shuffle_buffer, model._require_fitted().features, bias=bool(model.bias), budget=budget)
+    return search_stream(sample, shuffle_buffer, require_state(model).features, bias=bool(model.bias), budget=budget)
 
 
 def _select_witnesses(model: OnlineClassifier, search: SearchResult) -> list[NamedWitness]:
@@ -211,8 +221,8 @@ def certify(
     """
     from novikoff.model_file import to_bytes
 
-    model = restore_run_order(model._working_model())
-    fresh = type(model)._from_settings(model._plain_settings())
+    model = restore_run_order(working_model_of(model))
+    fresh = build_unfitted(model)
     passes = 1 if isinstance(model, BatchEstimator) else int(model.passes)
     certificate, replayed = build_certificate(
         fresh, ArraySource(X, y, qid), passes=passes, confidence=confidence, budget=budget
@@ -231,14 +241,14 @@ def restore_run_order(model: Any) -> Any:
     `partial_fit` and `learn_one` keep the order of the rows, whatever the settings say, and settings may be changed
     after `fit`. The model's record of the permutation says what was done.
     """
-    if isinstance(model, BatchEstimator) or model._state is None:
+    if isinstance(model, BatchEstimator) or state_of(model) is None:
         return model
-    record = model._state.shuffle
+    record = state_of(model).shuffle
     done = {"shuffle": False} if record is None else {"shuffle": True, "random_state": record["seed"]}
-    if all(getattr(model.inner, name) == value for name, value in done.items()):
+    if all(getattr(inner_learner_of(model), name) == value for name, value in done.items()):
         return model
     twin = copy.deepcopy(model)
-    twin.inner.set_params(**done)
+    inner_learner_of(twin).set_params(**done)
     return twin
 
 
@@ -257,7 +267,7 @@ def rebuild_certificate(document: dict[str, Any], source: DataSource) -> Certifi
         return Certificate(to_document(model, source, stream, found, {}, first, document["passes"], confidence))
     sampler = StreamSampler()
     first = source.learn(model, document["passes"], sampler.add)
-    slots = model._require_fitted().features + 1
+    slots = require_state(model).features + 1
     check_witness_lengths(found, slots, "feature and the bias")
     target = _find_target(model, sampler.sample(), document["passes"])
     stream = _replay_stream(model, source)
@@ -271,7 +281,7 @@ def read_confidence(document: dict[str, Any]) -> float:
 def _model_from_document(document: dict[str, Any]) -> Any:
     """A fresh learner as the document says."""
     try:
-        model = model_class(document["learner"])._from_settings(document["settings"])
+        model = build_from_settings(model_class(document["learner"]), document["settings"])
     except (AttributeError, ImportError, KeyError, TypeError, ValueError) as problem:
         raise InputError(f"there is no learner with these settings ({problem})") from None
     return model

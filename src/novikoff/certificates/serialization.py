@@ -13,11 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff import __version__
+from novikoff.base.internals import (
+    build_scorer,
+    describe_guarantee,
+    has_fixed_length,
+    plain_settings_of,
+    require_state,
+    run_facts_of,
+)
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.certificates.bound_evaluation import evaluate_bound, measure_witnesses
 from novikoff.certificates.data_source import DataSource
 from novikoff.certificates.measure import BatchStream, WitnessMeasurement
-from novikoff.certificates.witness_selection import NamedWitness
+from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.errors import InputError
 from novikoff.learner_registry import name_of
 from novikoff.theory import online_to_batch
@@ -40,7 +48,7 @@ def to_document(
 ) -> dict[str, Any]:
     from novikoff.model_file import to_bytes
 
-    state = model._require_fitted()
+    state = require_state(model)
     ledger = state.ledger
     measured, facts = measure_witnesses(model, found, target, stream, passes)
     document = {
@@ -48,17 +56,17 @@ def to_document(
         "novikoff": __version__,
         "data": source.about(),
         "learner": name_of(type(model)),
-        "settings": model._plain_settings(),
+        "settings": plain_settings_of(model),
         "passes": passes,
         **({} if state.shuffle is None else {"shuffle": state.shuffle}),
         "labels": state.labels.listed(),
         "precision": state.kind.name,
         "model": hashlib.sha256(to_bytes(model)).hexdigest(),
-        "observed": {**ledger.as_dict(), **model.observed(), "mistakes_of_first_pass": first},
+        "observed": {**ledger.as_dict(), **run_facts_of(model), "mistakes_of_first_pass": first},
         "bounds": [evaluate_bound(bound, facts, ledger) for bound in model.bounds()],
         "target": dict(target),
         "new_data": compute_new_data_bounds(
-            first, ledger.examples // passes if model._has_fixed_length else 0, confidence
+            first, ledger.examples // passes if has_fixed_length(model) else 0, confidence
         ),
         **_describe_guarantee(model, source, passes, confidence),
         "witnesses": {
@@ -72,7 +80,7 @@ def to_document(
 
 def _describe_guarantee(model: OnlineClassifier, source: DataSource, passes: int, confidence: float) -> dict[str, Any]:
     """What is guaranteed of the hypothesis that predicts. That it agrees with its examples is measured."""
-    promised = model._describe_guarantee(model.ledger_.examples // passes, 1.0 - confidence)
+    promised = describe_guarantee(model, model.ledger_.examples // passes, 1.0 - confidence)
     if promised is None:
         return {}
     files = [tuple(one.items()) for one in source.about().get("files", ())]
@@ -88,7 +96,7 @@ def _describe_guarantee(model: OnlineClassifier, source: DataSource, passes: int
 
 def _count_errors(model: OnlineClassifier, source: DataSource) -> int:
     """On how many examples the hypothesis of the end is wrong."""
-    state, score, wrong = model._require_fitted(), model._build_scorer(known=True), 0
+    state, score, wrong = require_state(model), build_scorer(model, known=True), 0
     for rows, labels in source.batches(state.labels, state.features):
         labelled = labels != 0
         signs = np.where(score(rows) >= 0.0, 1, -1)

@@ -11,16 +11,17 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from novikoff.cli.data_options import (
+from novikoff.base.internals import build_unfitted, state_of
+from novikoff.cli.options.data_options import (
     DATA_HELP,
     add_data_options,
     build_reading_options,
     matches_reading,
     restore_reading_options,
 )
-from novikoff.cli.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
-from novikoff.cli.model_output import check_writable
-from novikoff.cli.report_output import add_report_option, write_report
+from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.output.model_output import check_writable
+from novikoff.cli.output.report_output import add_report_option, write_report
 from novikoff.data.options import ReadOptions
 from novikoff.errors import InputError
 
@@ -71,13 +72,13 @@ def run(options: argparse.Namespace) -> int:
     for path in (options.output, options.report):
         if path:
             check_writable(path)
-    settings = getattr(getattr(model, "_state", None), "reading", None)
+    settings = getattr(state_of(model), "reading", None)
     reading_options = build_reading_options(options)
     if not matches_reading(options.data, reading_options, settings):
         reading_options = restore_reading_options(reading_options, settings)
     certificate, replayed, source = _build_certificate(model, reading_options, options.passes, options)
-    if getattr(model._state, "slot_names", None):  # kept for people: they are no part of what was learned
-        replayed._state.slot_names = model._state.slot_names
+    if getattr(state_of(model), "slot_names", None):  # kept for people: they are no part of what was learned
+        state_of(replayed).slot_names = state_of(model).slot_names
     if to_bytes(replayed) != to_bytes(model):
         raise InputError(
             f"{options.model}: was not learned from this data, in this order, in {options.passes} passes: name the same"
@@ -105,9 +106,8 @@ def _build_certificate(
     from novikoff.certificates.certificate import build_certificate
     from novikoff.certificates.data_source import FileSource
 
-    state = getattr(model, "_state", None)
-    source = FileSource(options.data, reading_options, options.positive, getattr(state, "shuffle", None))
-    fresh = type(model)._from_settings(model._plain_settings())
+    source = FileSource(options.data, reading_options, options.positive, getattr(state_of(model), "shuffle", None))
+    fresh = build_unfitted(model)
     return *build_certificate(fresh, source, passes=passes, **given_certify_settings(options)), source
 
 

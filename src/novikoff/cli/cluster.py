@@ -18,14 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from novikoff import learner_registry
-from novikoff.cli import learner_options, multiclass_options, signals
+from novikoff.base.internals import feature_range_of, inner_learner_of, scheme_info_of
+from novikoff.cli import signals
 from novikoff.cli.certify import add_certificate_options, given_certify_settings
-from novikoff.cli.data_options import add_data_options, build_reading_options
-from novikoff.cli.data_summary import show_description
-from novikoff.cli.figures import progressive_error_lines
-from novikoff.cli.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, max_model_memory
-from novikoff.cli.model_output import check_writable
-from novikoff.cli.shuffle_options import add_random_state, run_settings
+from novikoff.cli.options import learner_options, multiclass_options
+from novikoff.cli.options.data_options import add_data_options, build_reading_options
+from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, max_model_memory
+from novikoff.cli.options.shuffle_options import add_random_state, run_settings
+from novikoff.cli.output.data_summary import show_description
+from novikoff.cli.output.figures import progressive_error_lines
+from novikoff.cli.output.model_output import check_writable
 from novikoff.errors import InputError, SortedLabelsWarning
 from novikoff.memory_limit import ENVIRONMENT_VARIABLE
 from novikoff.meta.default_learner import DEFAULT_LEARNER, FALLBACK_LEARNER
@@ -118,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
     make_shards(
         options.data, None, reading_options, options.positive
     )  # patterns that match nothing: before a cluster is started
-    reading_options.prefer_largest = options.together is None and binary._feature_range()[1] < math.inf
+    reading_options.prefer_largest = options.together is None and feature_range_of(binary)[1] < math.inf
     with connect(options.scheduler, options.workers) as client:
         _print_progress(options, f"scheduler   {client.scheduler.address}\ndashboard   {client.dashboard_link}")
         read = describe_first_shard(options.data, reading_options, client)
@@ -213,8 +215,8 @@ def _build_model(binary: Any, options: argparse.Namespace, reading_options: Any,
 def _summarize(learner: Any, seconds: float) -> dict[str, Any]:
     model, ledger = learner.model_, learner.ledger_
     return {
-        "learner": learner_registry.name_of(type(model.inner)),
-        **model._scheme_info(),
+        "learner": learner_registry.name_of(type(inner_learner_of(model))),
+        **scheme_info_of(model),
         "shards": ledger.shards,
         "rounds": len(ledger.rounds),
         "mixing": learner.mixing,

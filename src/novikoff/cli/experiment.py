@@ -14,7 +14,7 @@ from typing import Any
 
 from novikoff import __version__
 from novikoff.cli import signals
-from novikoff.cli.model_output import check_writable
+from novikoff.cli.output.model_output import check_writable
 from novikoff.errors import InputError
 from novikoff.experiments import EXPERIMENTS, experiment
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from novikoff.cli import signals
-from novikoff.cli.model_output import check_writable
+from novikoff.cli.output.model_output import check_writable
 from novikoff.data.synthetic.base import SyntheticStream
 from novikoff.data.synthetic.concepts import CONCEPTS, BooleanStreamOptions
 from novikoff.data.synthetic.worst_case import WORST_CASE_STREAMS

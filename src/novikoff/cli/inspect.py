@@ -7,8 +7,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from novikoff.cli import online_to_batch_options
-from novikoff.cli.figures import progressive_error_lines
+from novikoff.base.internals import describe_guarantee, scheme_info_of
+from novikoff.cli.options import online_to_batch_options
+from novikoff.cli.output.figures import progressive_error_lines
 from novikoff.errors import InputError
 
 MAX_LABELS_SHOWN = 20
@@ -49,10 +50,10 @@ def run(options: argparse.Namespace) -> int:
 def _describe_guarantee(model: Any, options: argparse.Namespace) -> dict[str, Any]:
     """What the hypothesis promises, and whether it has seen enough, where that can be said."""
     delta = 0.05 if options.delta is None else options.delta
-    settled = "output_hypothesis" in model._scheme_info()
+    settled = "output_hypothesis" in scheme_info_of(model)
     if settled and options.delta not in (None, model.delta):
         raise InputError(f"--delta: this hypothesis was chosen for delta {model.delta}: learn with another --delta.")
-    promised = None if settled else model._describe_guarantee(delta=delta)
+    promised = None if settled else describe_guarantee(model, delta=delta)
     found = {} if promised is None else {"promised": promised}
     asked = options.epsilon is not None or (options.delta is not None and not settled)
     if asked and not hasattr(model, "sample_check"):

@@ -13,17 +13,29 @@ from typing import Any
 
 from novikoff import learner_registry
 from novikoff._compiled import jit
-from novikoff.cli import kernel_options, learner_options, multiclass_options, online_to_batch_options, signals
+from novikoff.base.internals import (
+    build_file_trainer,
+    check_settings,
+    feature_range_of,
+    fixed_width_reason_of,
+    inner_learner_of,
+    is_multiclass,
+    needs_two_classes,
+    scheme_info_of,
+    state_of,
+)
+from novikoff.cli import signals
 from novikoff.cli.certify import add_certificate_options, write_certificate
-from novikoff.cli.data_options import DATA_HELP, add_data_options, build_reading_options, is_stream, open_reading
-from novikoff.cli.data_summary import show_description
-from novikoff.cli.figures import progressive_error_lines
-from novikoff.cli.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
-from novikoff.cli.model_output import check_writable
-from novikoff.cli.progress import TrainingProgress
-from novikoff.cli.provenance import add_provenance, begin_provenance, finish_provenance
-from novikoff.cli.report_output import add_report_option
-from novikoff.cli.shuffle_options import (
+from novikoff.cli.options import kernel_options, learner_options, multiclass_options, online_to_batch_options
+from novikoff.cli.options.data_options import (
+    DATA_HELP,
+    add_data_options,
+    build_reading_options,
+    is_stream,
+    open_reading,
+)
+from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.options.shuffle_options import (
     SEED_SETTINGS,
     add_shuffle,
     describe_run,
@@ -33,6 +45,12 @@ from novikoff.cli.shuffle_options import (
     shuffle_reading,
     summary_line,
 )
+from novikoff.cli.output.data_summary import show_description
+from novikoff.cli.output.figures import progressive_error_lines
+from novikoff.cli.output.model_output import check_writable
+from novikoff.cli.output.progress import TrainingProgress
+from novikoff.cli.output.provenance import add_provenance, begin_provenance, finish_provenance
+from novikoff.cli.output.report_output import add_report_option
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS
 from novikoff.data.options import ReadOptions
 from novikoff.data.reader import DataReader
@@ -112,7 +130,7 @@ def run(options: argparse.Namespace) -> int:
     resolve_shuffle(options)
     kernel_options.resolve_representation(options)
     learner, passes = _build_model(options)
-    learner._check_all()
+    check_settings(learner)
     resumed = learner if options.resume else None
     asked = "--certificate" if options.certificate else "--report" if options.report else None
     _check_rereadable(options.data, passes)
@@ -125,8 +143,8 @@ def run(options: argparse.Namespace) -> int:
     seen = begin_provenance(options)
     before = learner.ledger_.examples if resumed else 0
     model, reading, first_pass = _train(learner, passes, options)
-    known: list[Any] = model._state.labels.known() if model._needs_two_classes else []
-    if model._needs_two_classes and len(known) < 2:
+    known: list[Any] = state_of(model).labels.known() if needs_two_classes(model) else []
+    if needs_two_classes(model) and len(known) < 2:
         found = f"all labels are {known[0]}: with one class" if known else "no example was read: without examples"
         raise InputError(f"{', '.join(options.data)}: {found} there is nothing to learn.")
     if options.save:
@@ -134,7 +152,7 @@ def run(options: argparse.Namespace) -> int:
 
         save(model, options.save, provenance=finish_provenance(options, seen))
     report = _summarize(model, reading, before, time.perf_counter() - began, first_pass)
-    late = order_warnings(model._state.label_order, options)
+    late = order_warnings(state_of(model).label_order, options)
     report["warnings"] = [*reading.doubts, *late]
     compiling = min(jit.seconds_compiling, report["seconds"])
     if asked:
@@ -187,7 +205,7 @@ def _run_passes(
 ) -> tuple[Any, DataReader, dict[str, int] | None]:
     """The model, what was read, and the counts of the first pass where there are several. `begun` is how often the run
     was begun."""
-    reading = open_reading(options.data, _build_reading_options(learner, options), learner._state)
+    reading = open_reading(options.data, _build_reading_options(learner, options), state_of(learner))
     if options.shuffle:
         shuffle_reading(reading, options, ranking=_is_ranking_possible(learner, name))
     batches = reading.batches()
@@ -200,23 +218,23 @@ def _run_passes(
         name, found = multiclass_options.infer_scheme(
             first, None if reading.shuffler is None else reading.shuffler.labels
         )
-        if name == "kesler" and learner._is_multiclass:
+        if name == "kesler" and is_multiclass(learner):
             name = "binary"  # it takes as many classes as come
         if name == "kesler" and options.representation:
             name = "one-vs-all"  # as kernels have it
-    if name == "one-vs-all" and learner._is_multiclass and learner._needs_two_classes:  # which it is by itself
+    if name == "one-vs-all" and is_multiclass(learner) and needs_two_classes(learner):  # which it is by itself
         name = "binary"
     model = (
         learner
         if name == "resumed"
         else multiclass_options.wrap_multiclass(_choose_inner_learner(learner, name, options), name, options, found)
     )
-    model._check_all()
+    check_settings(model)
     first = first.settled()
     ledger = model.ledger_ if options.resume else None
     already, mistakes = (ledger.examples, ledger.mistakes) if ledger is not None else (0, 0)
     progress = TrainingProgress(quiet=options.quiet, already=already, mistakes=mistakes)
-    following = model.following(reading, positive=options.positive)
+    following = build_file_trainer(model, reading, positive=options.positive)
     following.all(chain([first], batches), progress)
     signals.raise_if_interrupted()
     ledger = model.ledger_
@@ -230,7 +248,7 @@ def _run_passes(
 def _is_ranking_possible(learner: Any, name: str | None) -> bool:
     """Whether queries in the data would be ranked."""
     if name == "resumed":
-        return bool(learner._scheme_info().get("scheme") == "query-ranking")
+        return bool(scheme_info_of(learner).get("scheme") == "query-ranking")
     return name in (None, "query-ranking")
 
 
@@ -251,8 +269,8 @@ def _build_reading_options(model: Any, options: argparse.Namespace) -> ReadOptio
     """As the user has said it; a learner that takes values up to 1 keeps the largest of what shares a slot, where it is
     not said otherwise and the format has slots."""
     reading_options = build_reading_options(options)
-    reading_options.prefer_largest = options.together is None and model._feature_range()[1] < math.inf
-    reading_options.hashes_names = model._fixed_width_reason() is not None  # a dictionary would bring new ones
+    reading_options.prefer_largest = options.together is None and feature_range_of(model)[1] < math.inf
+    reading_options.hashes_names = fixed_width_reason_of(model) is not None  # a dictionary would bring new ones
     return reading_options
 
 
@@ -272,7 +290,7 @@ def _build_model(options: argparse.Namespace) -> tuple[Any, int]:
     if not hasattr(model, "ledger_"):
         raise InputError(f"{options.resume}: {type(model).__name__} learns from all examples at once and can't go on.")
     passes = given.pop("passes", 1)
-    inner = model.inner
+    inner = inner_learner_of(model)
     name = learner_registry.name_of(type(inner))
     wanted = {**learner_registry.variant_settings(options.learner or name), **given}
     changed = {k: v for k, v in wanted.items() if v != getattr(inner, k, None)}
@@ -282,7 +300,7 @@ def _build_model(options: argparse.Namespace) -> tuple[Any, int]:
     seeds = [getattr(part, seed, None) for part in (model, inner) for seed in SEED_SETTINGS]
     if not options.shuffle and options.random_state not in (None, *seeds):
         changed["random_state"] = options.random_state
-    if options.positive not in (None, getattr(model._state.labels, "positive", None)):
+    if options.positive not in (None, getattr(state_of(model).labels, "positive", None)):
         changed["positive"] = options.positive
     learner_type = learner_registry.learner_class(options.learner or name)
     if changed or not isinstance(inner, learner_type):
@@ -308,8 +326,8 @@ def _summarize(
 ) -> dict[str, Any]:
     ledger = model.ledger_
     return {
-        "learner": learner_registry.name_of(type(model.inner)),
-        **model._scheme_info(),
+        "learner": learner_registry.name_of(type(inner_learner_of(model))),
+        **scheme_info_of(model),
         "examples": ledger.examples,
         "features": model.n_features_in_,
         "mistakes": ledger.mistakes,

@@ -11,15 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from novikoff import learner_registry
-from novikoff.cli import learner_options, multiclass_options, signals
+from novikoff.base.internals import is_multiclass, needs_two_classes, require_state, setting_defaults_of
+from novikoff.cli import signals
 from novikoff.cli.certify import write_certificate
-from novikoff.cli.data_options import build_reading_options, open_reading
-from novikoff.cli.data_summary import show_description
-from novikoff.cli.model_output import check_writable
-from novikoff.cli.provenance import begin_provenance, finish_provenance
-from novikoff.cli.shuffle_options import run_settings
+from novikoff.cli.options import learner_options, multiclass_options
+from novikoff.cli.options.data_options import build_reading_options, open_reading
+from novikoff.cli.options.shuffle_options import run_settings
+from novikoff.cli.output.data_summary import show_description
+from novikoff.cli.output.model_output import check_writable
+from novikoff.cli.output.provenance import begin_provenance, finish_provenance
 from novikoff.data.load_all import load_examples
 from novikoff.errors import InputError
+from novikoff.meta.internals import estimate_bytes, fit_dataset
 
 STREAMING_ALTERNATIVES = {"adaboost": "online-boosting", "bagging": "online-bagging", "random-forest": "online-bagging"}
 """What to use where data has no end."""
@@ -50,7 +53,7 @@ def run(options: argparse.Namespace, name: str) -> int:
     dataset = load_examples(reading, needed=needed, positive=options.positive)
     show_description(reading, quiet=options.quiet)
     signals.raise_if_interrupted()
-    model = _build_model(options, name, len(set(dataset.y.tolist())))._fit_dataset(dataset)
+    model = fit_dataset(_build_model(options, name, len(set(dataset.y.tolist()))), dataset)
     signals.raise_if_interrupted()
     if options.save:
         from novikoff.model_file import save
@@ -66,7 +69,7 @@ def run(options: argparse.Namespace, name: str) -> int:
 
 def _bytes_needed(options: argparse.Namespace, name: str, classes: int, features: int) -> int:
     """Return the memory that the ensemble needs at least with so many classes and features."""
-    return int(_build_model(options, name, classes).bytes_needed(classes, features))
+    return int(estimate_bytes(_build_model(options, name, classes), classes, features))
 
 
 def _build_model(options: argparse.Namespace, name: str, classes: int) -> Any:
@@ -81,12 +84,12 @@ def _build_model(options: argparse.Namespace, name: str, classes: int) -> Any:
         if told:
             raise InputError(f"--{next(iter(told)).replace('_', '-')} is a setting of a learner: name it by --learner.")
         return scheme_type(**given)
-    if "learner" not in scheme_type.settings():
+    if "learner" not in setting_defaults_of(scheme_type):
         raise InputError(f"{name} is made of trees: leave out --learner, or use --scheme bagging.")
     said = {**learner_registry.variant_settings(options.learner), **learner_options.given_settings(options)}
     member = learner_registry.learner_class(options.learner)
     learner = member(**said, **run_settings(member, options))
-    if learner._needs_two_classes and not learner._is_multiclass and classes > 2:
+    if needs_two_classes(learner) and not is_multiclass(learner) and classes > 2:
         learner = scheme_registry.scheme_class("kesler")(learner)
     return scheme_type(learner, **given)
 
@@ -98,7 +101,7 @@ def _summarize(model: Any, name: str, examples: int, seconds: float, options: ar
         "classes": len(model.classes_),
         "examples": examples,
         "features": model.n_features_in_,
-        "members": len(model._require_fitted().weights),
+        "members": len(require_state(model).weights),
     }
     if hasattr(model, "bound_"):
         found |= {"training_error": model.training_error_, "bound": model.bound_}

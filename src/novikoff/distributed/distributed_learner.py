@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self, final
 
 from novikoff.base.estimator import BaseEstimator, check_choice
+from novikoff.base.internals import plain_settings_of
 from novikoff.certificates.certificate import Certificate
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.data.options import ReadOptions
@@ -203,7 +204,7 @@ def _sorted_label_warnings(orders: Sequence[LabelOrder | None], names: Sequence[
 
 def _describe_run(plan: Plan, given: ShardedInput) -> dict[str, Any]:
     """What a checkpoint must be of."""
-    settings = plan.model._plain_settings()
+    settings = plain_settings_of(plan.model)
     inner = settings["learner"]["settings"] if "learner" in settings else settings
     inner.pop("passes")  # more rounds of the same run are welcome
     first = given.shards[0]

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from novikoff.base.internals import state_of
 from novikoff.certificates import multiclass_sample, sampling
 from novikoff.certificates.measure import MACHINE_EPSILON, WitnessMeasurement, max_power_sum, measure
+from novikoff.certificates.search.witness_search import BinarySample, find_directions
+from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.certificates.spaces.base import find_space
-from novikoff.certificates.witness_search import BinarySample, find_directions
-from novikoff.certificates.witness_selection import NamedWitness
 from novikoff.data.canonical_rows import remove_zeros
 from novikoff.data.rows import Rows, slice_rows
 from novikoff.distributed.shards import Pairs, Shard
@@ -51,7 +52,7 @@ def find_shard_direction(shard: Shard, data: Pairs | None, message: bytes, total
     if own is None:
         return None
     found = find_directions(
-        BinarySample(own.rows, own.labels, total), model._state.features, bias=bool(model.bias), budget=budget
+        BinarySample(own.rows, own.labels, total), state_of(model).features, bias=bool(model.bias), budget=budget
     )
     u = found.get("hinge")
     return None if u is None else u.astype(np.float32)

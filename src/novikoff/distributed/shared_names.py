@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from novikoff.base.internals import fixed_width_reason_of
 from novikoff.data import reader
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS
 from novikoff.distributed import worker_tasks
@@ -32,7 +33,7 @@ class SharedNames(NamedTuple):
 def share_names(executor: Executor, shards: Sequence[Shard], plan: Plan) -> SharedNames:
     """Give the shards and the plan a dictionary of names where there are few, and return them as they are otherwise."""
     files = [shard for shard in shards if isinstance(shard, FileShard)]
-    if len(files) < len(shards) or files[0].options.bits is not None or plan.model._fixed_width_reason() is not None:
+    if len(files) < len(shards) or files[0].options.bits is not None or fixed_width_reason_of(plan.model) is not None:
         return SharedNames(list(shards), plan)
     settings = _read_dictionary_format(executor, files[0])
     if settings is None:

@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from novikoff.certificates import target_concepts
+from novikoff.base.internals import require_state
 from novikoff.certificates.certificate import compute_search_budget, no_examples_error
 from novikoff.certificates.multiclass_sample import MulticlassSample as Told
 from novikoff.certificates.multiclass_sample import join_codes, join_rows, mark_included
 from novikoff.certificates.sampling import MAX_SAMPLE_TERMS, split_in_halves
+from novikoff.certificates.search import target_concepts
+from novikoff.certificates.search.witness_search import BinarySample, find_directions, join_batches
+from novikoff.certificates.search.witness_selection import NamedWitness, extract_direction, select_witnesses
 from novikoff.certificates.spaces.base import find_space
-from novikoff.certificates.witness_search import BinarySample, find_directions, join_batches
-from novikoff.certificates.witness_selection import NamedWitness, extract_direction, select_witnesses
 from novikoff.distributed import measure
 from novikoff.distributed.executor import Executor
 from novikoff.distributed.shards import Shard
@@ -61,7 +62,7 @@ def find_witnesses(
     asked = [bound for bound in bounds if bound.by_witness]
     if not asked:
         return [], target
-    bias, features = bool(model.bias), model._require_fitted().features
+    bias, features = bool(model.bias), require_state(model).features
     sample = BinarySample(rows, labels, total)
     half, judge = (sample, sample) if is_complete else split_in_halves(sample)
     found = find_directions(half, features, bias=bias, budget=compute_search_budget(half, budget))
@@ -82,7 +83,7 @@ def _find_target(model: Any, bounds: Sequence[Bound], sample: BinarySample) -> M
     """One that explains the labels of all shards."""
     if not any(bound.by_target for bound in bounds):
         return {}
-    return target_concepts.find_targets(model, sample, model._require_fitted().features, 1)
+    return target_concepts.find_targets(model, sample, require_state(model).features, 1)
 
 
 def run_on_shards(executor: Executor, shards: Sequence[Shard], task: Any, message: bytes, *more: Any) -> list[Any]:

@@ -52,7 +52,7 @@ class KernelClassifier(OnlineClassifier):
     memory: float
     bias = False
     _is_multiclass = True
-    multi_class = True
+    _accepts_multiclass = True
     _state: KernelState | None = None
 
     # --- What a learner's file provides ---
@@ -265,7 +265,7 @@ class KernelClassifier(OnlineClassifier):
         """Σ a·K(x_i, x) for each row: for two labels a number, positive for classes_[1]; for more one for each."""
         return super().decision_function(X)
 
-    def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+    def _decide(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         """The labels for these scores; for more than two the one with the highest, the first of equals."""
         if scores.ndim == 1:
             known = np.array(self._require_fitted().labels.two.known())
@@ -284,7 +284,7 @@ class KernelClassifier(OnlineClassifier):
         """Return the label of one example, or None before the first example was learned."""
         if self._state is None:
             return None
-        chosen = self.choose(self._score_single(x))[0]
+        chosen = self._decide(self._score_single(x))[0]
         return chosen.item() if hasattr(chosen, "item") else chosen
 
     def _score_single(self, x: Any) -> NDArray[np.float64]:

@@ -78,7 +78,7 @@ class KernelPerceptron(KernelClassifier):
     ([0, 1, 1, 0], 4)
     """
 
-    outcomes = "kernel"
+    _outcome_type = "kernel"
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class KernelPerceptron(KernelClassifier):
         statement = f"M ≤ Σ_c M_c{more}; a mistake takes one of a column, and each column c is allowed M_c by {names}"
         return (Bound("sum of columns", "mistakes", statement, value),)
 
-    def observed(self) -> dict[str, Any]:
+    def _run_facts(self) -> dict[str, Any]:
         state = self._require_fitted()
         many = {"mistakes_of_columns": state.dual.errors.tolist()} if state.columns > 1 else {}
         return {"kept": self.kept_, "dropped": self.dropped_, **many}

@@ -248,7 +248,7 @@ class AdaBoost(Ensemble, VotingEnsemble):
         """The margins of the training examples, in steps of 1%."""
         return self._require_attribute("margin_distribution_").more["margins"]
 
-    def shown(self, confidence: float) -> BatchGuarantee:
+    def _build_guarantee(self, confidence: float) -> BatchGuarantee:
         """The training-error bound. Nothing is shown of new data."""
         state = self._require_fitted()
         examples, wrong = state.more["counts"].tolist()

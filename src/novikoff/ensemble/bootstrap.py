@@ -62,7 +62,7 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
             seed, chosen = int(rng.integers(2**31)), rng.integers(examples, size=examples)
             made = teacher.sampled(chosen, seed)
             if teacher.tree is not None:
-                made = merge_members([made], soft=self.soft)
+                made = merge_members([made], soft=self._has_soft_votes)
             memory.add(made)
             if not self.out_of_bag:
                 return made, None, None
@@ -73,7 +73,7 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
             )
 
         made = run_parallel(member, count, int(self.n_jobs))
-        state.members, state.weights = merge_members([m for m, _, _ in made], soft=self.soft), np.ones(count)
+        state.members, state.weights = merge_members([m for m, _, _ in made], soft=self._has_soft_votes), np.ones(count)
         if self.out_of_bag:
             found = count_out_of_bag(
                 np.stack([s for _, s, _ in made]), np.stack([b for _, _, b in made]), codes, classes
@@ -103,7 +103,7 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
         )
 
     @property
-    def soft(self) -> bool:  # type: ignore[override]
+    def _has_soft_votes(self) -> bool:  # type: ignore[override]
         return bool(self.combine == "average")
 
     # --- Predicting ---
@@ -134,11 +134,11 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
 
         It bounds the error of the majority vote. That the out-of-bag estimate itself is right is not shown.
         """
-        if self.soft:
+        if self._has_soft_votes:
             raise InputError("There is no theorem for combine='average': the bound is one of the majority vote.")
         return bound_vote_error(self.out_of_bag_, confidence)
 
-    def shown(self, confidence: float) -> BatchGuarantee:
+    def _build_guarantee(self, confidence: float) -> BatchGuarantee:
         """The error of the vote on new data, by the members' errors out of their bags."""
         state = self._require_fitted()
         if OUT_OF_BAG_COUNTS not in state.more:
@@ -146,7 +146,7 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
         found = self.out_of_bag_
         observed = {"members": len(state.weights), "classes": len(state.labels), **found._asdict()}
         observed["out_of_bag_error"] = found.error
-        if self.soft:
+        if self._has_soft_votes:
             return BatchGuarantee(observed, [], None)
         bound = bound_vote_error(found, confidence)
         new = {

@@ -49,7 +49,7 @@ class DecisionTree(VotingEnsemble):
     ['no', 'yes', 'yes', 'no']
     """
 
-    soft = True
+    _has_soft_votes = True
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, Literal, final
 
 from novikoff.base.estimator import check_positive_int
+from novikoff.base.internals import check_settings
 from novikoff.ensemble.bootstrap import BootstrapEnsemble
 from novikoff.ensemble.decision_tree import DecisionTree
 
@@ -84,7 +85,7 @@ class RandomForest(BootstrapEnsemble):
     def _check_all(self) -> None:
         super()._check_all()
         check_positive_int(trees=self.trees)
-        self._base_learner()._check_all()
+        check_settings(self._base_learner())
 
     def _base_learner(self) -> Any:
         return DecisionTree(depth=self.depth, leaf=self.leaf, attributes=self.attributes, criterion=self.criterion)

@@ -146,14 +146,14 @@ class BinaryAuto(StateScoredClassifier, SampleWeightClassifier):
     @property
     def votes_(self) -> dict[str, float]:
         """The vote of each member."""
-        return self._member_votes(self._require_attribute("votes_"))
+        return self.member_votes(self._require_attribute("votes_"))
 
     @staticmethod
-    def _member_votes(state: ModelState) -> dict[str, float]:
+    def member_votes(state: ModelState) -> dict[str, float]:
         """Return the vote of each member in a state of two or more classes."""
         return dict(zip(MEMBER_NAMES, state.updater.scalars[VOTES : VOTES + N_MEMBERS].tolist(), strict=True))
 
-    def observed(self) -> dict[str, Any]:
+    def _run_facts(self) -> dict[str, Any]:
         return {"members": count_member_errors(self._require_fitted())}
 
     def bounds(self) -> Sequence[Bound]:

@@ -55,8 +55,8 @@ class AllVsAll(Reduction):
         check_column_learner(self, own_time=True)
 
     def _scheme(self, classes: ClassLabels) -> Scheme:
-        return Scheme(ONE_VS_ONE, TIE_SIGNS[self.inner.tie], tournament=float(self.decision == "tournament"))
+        return Scheme(ONE_VS_ONE, TIE_SIGNS[self._inner_learner.tie], tournament=float(self.decision == "tournament"))
 
-    def column_names(self) -> list[str]:
+    def _column_names(self) -> list[str]:
         known = self._require_fitted().labels.known()
         return [f"{known[high]} not {known[low]}" for high in range(len(known)) for low in range(high)]

@@ -56,7 +56,7 @@ class Kesler(MulticlassClassifier):
     ['left', 'right', 'up', 'down']
     """
 
-    outcomes = "preferences"
+    _outcome_type = "preferences"
 
     def __init__(
         self, learner: OnlineClassifier | None = None, *, update: Literal["top", "uniform", "proportional"] = "top"

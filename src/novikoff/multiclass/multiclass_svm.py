@@ -133,7 +133,7 @@ class MulticlassSVM(BatchEstimator):
         bad = np.flatnonzero(~np.isfinite(problem.sizes))
         if bad.size:
             raise InputError(validation.explain_rejection(batch.rows, int(bad[0]), batch.features))
-        needed = self.bytes_needed(len(labels), batch.features)
+        needed = self._estimate_bytes(len(labels), batch.features)
         check_size(needed, f"{batch.features:,} features with {len(labels):,} classes", HASH_FEATURES_ADVICE)
         point = initial_point(problem, batch.features)
         reached = solve(problem, point, int(self.passes), tolerance=float(self.tolerance), seed=int(self.seed))
@@ -143,7 +143,7 @@ class MulticlassSVM(BatchEstimator):
         self._state = MulticlassSVMState(weights, labels, batch.features, names, rows.values.dtype, reached)
         return self
 
-    def bytes_needed(self, classes: int, features: int) -> int:
+    def _estimate_bytes(self, classes: int, features: int) -> int:
         return WEIGHT_BYTES * (pad_classes(classes) + classes) * (features + 1)
 
     def _check_settings(self) -> None:

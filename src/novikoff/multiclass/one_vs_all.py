@@ -44,4 +44,4 @@ class OneVsAll(Reduction):
         check_column_learner(self)
 
     def _scheme(self, classes: ClassLabels) -> Scheme:
-        return Scheme(ONE_VS_REST, TIE_SIGNS[self.inner.tie])
+        return Scheme(ONE_VS_REST, TIE_SIGNS[self._inner_learner.tie])

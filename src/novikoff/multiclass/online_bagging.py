@@ -50,7 +50,7 @@ class OnlineBagging(OnlineEnsemble):
 
     def _scheme(self, classes: ClassLabels) -> Scheme:
         members = int(self.members)
-        return Scheme(ONLINE_BAGGING, TIE_SIGNS[self.inner.tie], members=members, luck=np.zeros((0, members)))
+        return Scheme(ONLINE_BAGGING, TIE_SIGNS[self._inner_learner.tie], members=members, luck=np.zeros((0, members)))
 
     def _with_draws(self, state: Any, scheme: Scheme, draws: NDArray[np.float64]) -> Scheme:
         return scheme._replace(luck=draws)

@@ -57,7 +57,7 @@ class OnlineBoosting(OnlineEnsemble):
         if self._state is not None and "boosting" in self._state.more:
             sums = self._state.more["boosting"]
         return Scheme(
-            ONLINE_BOOSTING, TIE_SIGNS[self.inner.tie], members=members, luck=np.zeros((0, members)), sums=sums
+            ONLINE_BOOSTING, TIE_SIGNS[self._inner_learner.tie], members=members, luck=np.zeros((0, members)), sums=sums
         )
 
     def _extra_arrays_schema(self) -> dict[str, ArraySpec]:

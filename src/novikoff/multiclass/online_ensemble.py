@@ -23,7 +23,7 @@ BLOCK_ROWS = 4096  # rows whose draws are made at once
 class OnlineEnsemble(MulticlassClassifier):
     """Abstract. The draws for a row depend on the seed, on how many rows came before, and on the member."""
 
-    outcomes = "columns"
+    _outcome_type = "columns"
 
     def __init__(self, learner: OnlineClassifier | None = None, *, members: int = 10, seed: int = 0) -> None:
         self.learner = learner
@@ -67,8 +67,8 @@ class OnlineEnsemble(MulticlassClassifier):
     def _scratch_size(self, state: Any) -> int:
         return super()._scratch_size(state) + int(self.members)
 
-    def column_names(self) -> list[str]:
-        labels = super().column_names()
+    def _column_names(self) -> list[str]:
+        labels = super()._column_names()
         return [f"{label}, member {m + 1}" for label in labels for m in range(int(self.members))]
 
     def bounds(self) -> Sequence[Bound]:

@@ -91,14 +91,14 @@ class OutputCode(Reduction):
         return {**settings, "code": self.code if isinstance(self.code, str) else parse_code(self.code).tolist()}
 
     def _scheme(self, classes: ClassLabels) -> Scheme:
-        words = self.words(len(classes))
+        words = self._code_words(len(classes))
         known = np.arange(len(classes) + 1)
         bits = np.full(len(known), words.shape[1])
         if self._code() == "exhaustive":
             bits = 2 ** np.maximum(known - 1, 0) - 1
         by_loss = float(self.decoding == "loss")
         return Scheme(
-            OUTPUT_CODE, TIE_SIGNS[self.inner.tie], by_loss=by_loss, words=words, columns=bits.astype(np.int64)
+            OUTPUT_CODE, TIE_SIGNS[self._inner_learner.tie], by_loss=by_loss, words=words, columns=bits.astype(np.int64)
         )
 
     def _columns_in_file(self, labels: ClassLabels) -> int:
@@ -110,7 +110,7 @@ class OutputCode(Reduction):
     def _code(self) -> str:
         return self.code if isinstance(self.code, str) else "given"
 
-    def words(self, classes: int) -> NDArray[np.int8]:
+    def _code_words(self, classes: int) -> NDArray[np.int8]:
         """The code word of each class: always the same for the same settings, whatever comes after it."""
         if not isinstance(self.code, str):
             words = parse_code(self.code)
@@ -123,7 +123,7 @@ class OutputCode(Reduction):
 
     def _mistakes_per_column(self) -> tuple[float, str]:
         state = self._require_fitted()
-        words = self.words(len(state.labels))[: len(state.labels)]
+        words = self._code_words(len(state.labels))[: len(state.labels)]
         if self.decoding != "hamming" or not words.all() or len(words) < 2:
             return 0.0, ""
         # With all bits there from the beginning, it takes half of the least distance; where bits are added with
@@ -137,7 +137,7 @@ class OutputCode(Reduction):
         state: Any = self._require_fitted()
         return bool(state.new == 0 and state.labels.told == len(state.labels))
 
-    def column_names(self) -> list[str]:
+    def _column_names(self) -> list[str]:
         return [f"bit {c + 1}" for c in range(self._n_used_columns(self._require_fitted()))]
 
 

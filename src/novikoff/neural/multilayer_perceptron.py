@@ -193,9 +193,9 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
     def _labels_from_file(self, listed: list[Any], *, rest: str) -> Any:
         return BinaryLabels(*listed, rest=rest) if rest else ClassLabels(listed)
 
-    def spelled(self, label: Any) -> str:
+    def _format_label(self, label: Any) -> str:
         return (
-            OnlineClassifier.spelled(self, label)
+            OnlineClassifier._format_label(self, label)
             if isinstance(self._require_fitted().labels, BinaryLabels)
             else str(label)
         )
@@ -247,9 +247,9 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
         return given[:, 1] - given[:, 0] if given.shape[1] == 2 else given
 
     def predict(self, X: Any) -> NDArray[Any]:
-        return self.choose(super().decision_function(X))
+        return self._decide(super().decision_function(X))
 
-    def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+    def _decide(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         chosen: NDArray[Any] = self.classes_[scores.argmax(axis=1)]
         return chosen
 
@@ -259,7 +259,7 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
 
     def predict_one(self, x: Any) -> Any:
         """Return the label of one example, or None before the first example was learned."""
-        return None if self._state is None else self.choose(self._one(x))[0].item()
+        return None if self._state is None else self._decide(self._one(x))[0].item()
 
     def _one(self, x: Any) -> NDArray[np.float64]:
         state = self._require_fitted()
@@ -272,7 +272,7 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
     def _scheme_info(self) -> dict[str, Any]:
         return {"scheme": "one output a class", "classes": len(self._require_fitted().labels)}
 
-    def observed(self) -> dict[str, Any]:
+    def _run_facts(self) -> dict[str, Any]:
         state = self._require_fitted()
         return {"classes": len(state.labels), "new": int(state.updater.counts[NEW_CLASS_EXAMPLES])}
 

@@ -26,6 +26,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.base.estimator import check_choice
+from novikoff.base.internals import (
+    build_loop_scorer,
+    build_updater,
+    check_settings,
+    count_min_errors,
+    hypothesis_of,
+    is_multiclass,
+    run_settings_of,
+    schema_of,
+    set_state,
+    state_of,
+    trim_state,
+    unseen_weight_of,
+    weight_scale_of,
+)
 from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.boolean.halving import Halving
@@ -144,7 +159,7 @@ class OnlineToBatch(WrappedClassifier):
     @property
     def _working_learner(self) -> Any:
         """The learner inside, averaging where the method does, and not otherwise."""
-        inner = self.inner
+        inner = self._inner_learner
         if not hasattr(inner, "average"):
             return inner
         return type(inner)(**{**inner.get_params(), "average": self.method == "average"})
@@ -153,13 +168,15 @@ class OnlineToBatch(WrappedClassifier):
         return {"output_hypothesis": self._describe_guarantee()}
 
     def _weight_scale(self) -> float:
-        return 1.0 if self.method == "vote" else float(self.inner._weight_scale())
+        return 1.0 if self.method == "vote" else float(weight_scale_of(self._inner_learner))
 
     def _unseen_weight(self, state: ModelState) -> float:
-        return float(self.inner._unseen_weight(state if self.method == "vote" else self._chosen_state(state)))
+        return float(
+            unseen_weight_of(self._inner_learner, state if self.method == "vote" else self._chosen_state(state))
+        )
 
     def _schema(self, features: int) -> Schema:
-        schema: Schema = self._working_learner._schema(features)
+        schema: Schema = schema_of(self._working_learner, features)
         return schema
 
     def _extra_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
@@ -170,13 +187,13 @@ class OnlineToBatch(WrappedClassifier):
         return {**kept, "choice.": choice, **chosen}
 
     def _build_updater(self, slots: int, dtype: Any) -> Any:
-        return self._working_learner._build_updater(slots, dtype)
+        return build_updater(self._working_learner, slots, dtype)
 
     def _check_all(self) -> None:
         check_binary_learner(self.learner, type(self).__name__)
         check_choice(METHOD_NAMES, method=self.method)
         self._check_learner()
-        self._working_learner._check_all()
+        check_settings(self._working_learner)
         self._check_settings()
 
     def _check_settings(self) -> None:
@@ -190,8 +207,8 @@ class OnlineToBatch(WrappedClassifier):
             validation.check_count("M, the most mistakes,", guarantees.find_max_changes(self), 1, 2**40)
 
     def _check_learner(self) -> None:
-        inner = self.inner
-        if inner._is_multiclass:
+        inner = self._inner_learner
+        if is_multiclass(inner):
             raise InputError(
                 f"OnlineToBatch takes learners that tell two labels apart by a weight vector, such as Perceptron(), but"
                 f" {inner!r} came."
@@ -253,7 +270,7 @@ class OnlineToBatch(WrappedClassifier):
         replay(run, cast(HypothesisLog, state.changes), 0, number)
         return run.updater
 
-    def begun(self, state: OnlineToBatchState) -> Any:
+    def _first_updater(self, state: OnlineToBatchState) -> Any:
         """The learner's first hypothesis, in arrays of its own."""
         if state.first is None or len(state.first.slots) != len(state.updater.slots):
             fixed = self._fixed_width_reason() is not None  # there may be more slots than features, but no room
@@ -263,7 +280,7 @@ class OnlineToBatch(WrappedClassifier):
     def _chosen_state(self, state: Any) -> ModelState:
         """The learner's own state, with the chosen hypothesis in place of its last one."""
         names = ("ledger", "labels", "features", "names", "kind", "reading", "slot_names", "feature_sample")
-        updater, settings = self._chosen_updater(state), self._working_learner._run_settings()
+        updater, settings = self._chosen_updater(state), run_settings_of(self._working_learner)
         return ModelState(updater=updater, settings=settings, **{name: getattr(state, name) for name in names})
 
     @property
@@ -273,7 +290,7 @@ class OnlineToBatch(WrappedClassifier):
         view.feature_sample = view.feature_sample.copy()
         learner = self._working_learner
         learner = type(learner)(**learner.get_params())
-        learner._set_state(view)
+        set_state(learner, view)
         return learner
 
     @property
@@ -330,15 +347,15 @@ class OnlineToBatch(WrappedClassifier):
         state = self._checked_state()
         learner = self._working_learner
         learner = type(learner)(**learner.get_params())
-        learner._state = ModelState(
-            state.updater, state.ledger, state.labels, state.features, state.names, state.kind, learner._run_settings()
-        )
+        settings = run_settings_of(learner)
+        parts = (state.updater, state.ledger, state.labels, state.features, state.names, state.kind)
+        set_state(learner, ModelState(*parts, settings))
         found: Sequence[Bound] = learner.bounds()
         return found
 
     def _min_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
         learner = self.hypothesis_ if self.method != "vote" else self._working_learner
-        found: int | None = learner._min_errors(rows, signs) if learner._state is not None else None
+        found: int | None = count_min_errors(learner, rows, signs) if state_of(learner) is not None else None
         return found
 
     def describe(self) -> str | None:
@@ -352,8 +369,8 @@ class OnlineToBatch(WrappedClassifier):
         if self.method == "vote":
             return self._build_vote_scorer(state)
         if self.method == "average":
-            score: Callable[[Rows, bool, NDArray[np.float64]], int] = self._working_learner._build_loop_scorer(
-                self._chosen_state(state)
+            score: Callable[[Rows, bool, NDArray[np.float64]], int] = build_loop_scorer(
+                self._working_learner, self._chosen_state(state)
             )
             return score
         updater = copy_updater(self._chosen_updater(state))  # several threads may predict, and each writes as it looks
@@ -375,18 +392,18 @@ class OnlineToBatch(WrappedClassifier):
         return score
 
     def _hypothesis(self, state: Any) -> NDArray[np.float64]:
-        weights: NDArray[np.float64] = self._working_learner._hypothesis(self._chosen_state(state))
+        weights: NDArray[np.float64] = hypothesis_of(self._working_learner, self._chosen_state(state))
         return weights
 
     # --- Files ---
 
     def _trim_state(self, state: Any) -> Any:
-        return self._working_learner._trim_state(state)
+        return trim_state(self._working_learner, state)
 
     def _extra_arrays(self, state: Any) -> dict[str, NDArray[Any]]:
         chosen = None
         if state.chosen is not None:
-            chosen = self._working_learner._trim_state(self._chosen_state(state))
+            chosen = trim_state(self._working_learner, self._chosen_state(state))
         return state.to_tensors(chosen)
 
     def _state_from_file(self, state: ModelState, tensors: dict[str, NDArray[Any]]) -> OnlineToBatchState:

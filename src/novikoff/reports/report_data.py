@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.internals import inner_learner_of, outcome_type_of, require_state
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.base.state_scoring import StateScoredClassifier
 from novikoff.certificates.certificate import Certificate
@@ -71,14 +72,14 @@ def build_report_data(
     certificate: Certificate, model: OnlineClassifier, source: DataSource, titles: Sequence[str] = ()
 ) -> ReportData:
     """Return the report data of a certificate and its model; reads the data once more."""
-    document, state = certificate.document, model._require_fitted()
+    document, state = certificate.document, require_state(model)
     passes, first = int(document["passes"]), int(document["observed"]["mistakes_of_first_pass"])
     curve = curves.build_mistake_curve(state.ledger, first, passes)
     chosen = _choose_witness(certificate)
     seen, reached = _margin_histograms(certificate, chosen, model, source)
     weights = (
         rank_features(model, N_TOP_FEATURES)
-        if model.outcomes in ("sides", "kernel")
+        if outcome_type_of(model) in ("sides", "kernel")
         else rank_features_by_column(model, N_TOP_FEATURES)
     )
     return ReportData(
@@ -95,7 +96,7 @@ def build_report_data(
         learned_margins=reached,
         weights=None if weights is None else tuple(weights),
         hypothesis=model.describe(),
-        outcomes=model.outcomes,
+        outcomes=outcome_type_of(model),
         intercept=constant if isinstance(constant := read_intercept(model), float) else None,
         sampled=count_sampled_examples(model),
     )
@@ -126,12 +127,12 @@ def _margin_histograms(
 
     A model that predicts by a vote, such as Auto, may have weights, but its errors are not those of the weights.
     """
-    state = model._require_fitted()
-    votes = isinstance(getattr(model, "inner", model), StateScoredClassifier)
+    state = require_state(model)
+    votes = isinstance(inner_learner_of(model), StateScoredClassifier)
     nothing: NDArray[np.floating] = np.zeros(1)
     witness = nothing if chosen is None else certificate.witness(chosen)
     space = find_space(model)
-    if model.outcomes == "kernel":  # neither is a weight vector
+    if outcome_type_of(model) == "kernel":  # neither is a vector of weights
         return None, None
     if space is not None:
         learned = nothing if votes else np.vstack([model.intercept_, model.coef_.T])

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.internals import state_of
 from novikoff.data.feature_maps import MapSpec
 from novikoff.data.names.feature_names import FeatureNames
+from novikoff.multiclass.internals import column_names_of, has_columns
 
 
 class FeatureWeight(NamedTuple):
@@ -30,7 +32,7 @@ def rank_features(model: Any, top: int) -> list[FeatureWeight] | None:
     weights = _read_weights(model)
     if weights is None:
         return None
-    many: list[str] | None = model.column_names() if hasattr(model, "column_names") else None
+    many: list[str] | None = column_names_of(model) if has_columns(model) else None
     spread, name, width = _FeatureDeviations(model, weights.shape[1]), _build_namer(model), weights.shape[1]
     flat = weights.reshape(-1)
     found = spread.ranked(flat, top)
@@ -41,10 +43,10 @@ def rank_features_by_column(model: Any, top: int) -> list[FeatureWeight]:
     """Return the most important features of each class, pair of classes or bit: about `top` in all, at least two each,
     for the first `top` columns only."""
     weights = _read_weights(model)
-    if weights is None or not hasattr(model, "column_names"):
+    if weights is None or not has_columns(model):
         return rank_features(model, top) or []
     spread, name = _FeatureDeviations(model, weights.shape[1]), _build_namer(model)
-    titles, found = model.column_names(), list[FeatureWeight]()
+    titles, found = column_names_of(model), list[FeatureWeight]()
     for title, row in zip(titles[:top], weights, strict=False):
         best = spread.ranked(row, max(2, top // len(titles)))
         found += [spread.shown(name, j, float(row[j]), title) for j in best]
@@ -56,12 +58,12 @@ def read_intercept(model: Any) -> float | dict[str, float] | None:
     if _read_weights(model) is None:
         return None
     values: list[float] = model.intercept_.tolist()
-    return dict(zip(model.column_names(), values, strict=True)) if hasattr(model, "column_names") else values[0]
+    return dict(zip(column_names_of(model), values, strict=True)) if has_columns(model) else values[0]
 
 
 def count_sampled_examples(model: Any) -> int | None:
     """Return the number of examples that the standard deviations are estimated from; None if there is no sample."""
-    sample = getattr(model._state, "feature_sample", None)
+    sample = getattr(state_of(model), "feature_sample", None)
     return int(sample.sampled) if sample is not None and sample.is_recording else None
 
 
@@ -77,7 +79,7 @@ class _FeatureDeviations:
     """The standard deviations of a model's features, from the sample of examples it keeps (core/feature_sample.py)."""
 
     def __init__(self, model: Any, features: int) -> None:
-        sample = getattr(model._state, "feature_sample", None)
+        sample = getattr(state_of(model), "feature_sample", None)
         self.deviations, self.known = np.zeros(features), np.zeros(features, np.bool_)
         if sample is not None and sample.is_recording:
             self.deviations, self.known = sample.deviations(features)
@@ -104,10 +106,10 @@ def _product_map(reading: dict[str, Any] | None) -> MapSpec | None:
 
 def _build_namer(model: Any) -> Callable[[int], str | int]:
     """Return a function from columns to feature names."""
-    names: FeatureNames | None = model._state.names
-    slots: dict[int, str] = getattr(model._state, "slot_names", None) or {}
+    names: FeatureNames | None = state_of(model).names
+    slots: dict[int, str] = getattr(state_of(model), "slot_names", None) or {}
     columns = None if names is None else list(names.columns)
-    products = _product_map(getattr(model._state, "reading", None)) if columns is None else None
+    products = _product_map(getattr(state_of(model), "reading", None)) if columns is None else None
 
     def name(j: int) -> str | int:
         if products is not None:

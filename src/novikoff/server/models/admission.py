@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from novikoff.base.internals import estimate_memory, state_of
 from novikoff.data.names.feature_names import count_name_bytes
 from novikoff.data.names.string_table import MAX_TEXT_BYTES
 from novikoff.errors import InputError
@@ -95,7 +96,7 @@ class MemoryAdmission:
 
     def _growth(self, served: ServedModel, *demands: MemoryDemand) -> Growth:
         """Return what the model will have learned with all entries on their way and these."""
-        state, every = served.learner._state, (self._in_flight, *demands)
+        state, every = state_of(served.learner), (self._in_flight, *demands)
         count = sum(demand.features for demand in every) + (0 if state is None else state.features)
         labels = dict.fromkeys(self._labels) | {label: None for demand in demands for label in demand.labels}
         known = _known_labels(served)
@@ -155,9 +156,9 @@ class MemoryAdmission:
     def _refill(self, served: ServedModel, demand: MemoryDemand, rest: OtherModels) -> None:
         """Look at the model and make a new budget: a part of what is free, for all models spend at the same time."""
         learner, growth = served.learner, self._growth(served, demand)
-        needed = learner._memory_needed(growth)
+        needed = estimate_memory(learner, growth)
         more = growth._replace(features=growth.features + 1, examples=growth.examples + 1, terms=growth.terms + 1)
-        self._bytes_per_term = learner._memory_needed(more) - needed
+        self._bytes_per_term = estimate_memory(learner, more) - needed
         free = min(self.limits.max_model_bytes, self.limits.max_server_bytes - rest.bytes) - needed
         self._budget, self._champion = max(0, free // (2 * rest.models)), served
 
@@ -170,7 +171,7 @@ class MemoryAdmission:
             one = _measure_demand(served, features, labels, demand)
         except InputError:  # the client is told so when it is learned
             return
-        needed = served.learner._memory_needed(self._growth(served, demand, one))
+        needed = estimate_memory(served.learner, self._growth(served, demand, one))
         limits = self.limits
         if needed > limits.max_model_bytes:
             raise RequestError(
@@ -199,13 +200,13 @@ class MemoryAdmission:
 
 def _takes_names(served: ServedModel) -> bool:
     """Whether features are names, of which each takes the same memory."""
-    state = served.learner._state
+    state = state_of(served.learner)
     return served.encoding is None and (state is None or state.names is not None)
 
 
 def _known_labels(served: ServedModel) -> Any:
     """Return the labels that a model knows, in a form in which one is found at once."""
-    state = served.learner._state
+    state = state_of(served.learner)
     labels: Any = None if state is None else state.labels
     if getattr(labels, "more", None) is not None:
         labels = labels.more
@@ -216,7 +217,7 @@ def _known_labels(served: ServedModel) -> Any:
 
 def _measure_demand(served: ServedModel, features: Any, labels: list[Any], demand: MemoryDemand) -> MemoryDemand:
     """Return what an example adds beside `share`; InputError where it can't be encoded."""
-    learner, state = served.learner, served.learner._state
+    learner, state = served.learner, state_of(served.learner)
     known = _known_labels(served)
     new = {label: None for label in labels if label not in known}
     x = get_encoder(learner)(features)

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from novikoff.auto import TWO_CLASS_EXAMPLES
+from novikoff.base.internals import plain_settings_of, state_of
 from novikoff.certificates.certificate import Certificate, build_certificate
 from novikoff.certificates.data_source import ArraySource
 from novikoff.errors import SPARSE_MATRIX_PURPOSE, NovikoffError, import_optional
@@ -50,13 +51,13 @@ def build_certificate_request(served: ServedModel, learner: str) -> CertificateR
             "not-shown",
         )
     served.check_learned()
-    if TWO_CLASS_EXAMPLES in served.learner._state.more:
+    if TWO_CLASS_EXAMPLES in state_of(served.learner).more:
         raise RequestError(
             f"{served.name!r} can't be certified: a third class arrived after it had learned two, and a certificate"
             " can't replay such a run. Create the model with the learner kesler to certify it.",
             "not-shown",
         )
-    settings = served.learner._plain_settings()
+    settings = plain_settings_of(served.learner)
     return CertificateRequest(
         served.name, learner, settings, served.stream, served.joined, served.position, served.ledger.mistakes
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from novikoff.base.internals import label_for_score, state_of
 from novikoff.base.online import LinearClassifier
 from novikoff.data.raw.encoding import Encoding, get_encoding, warn_unknown_column
 from novikoff.errors import InputError
@@ -36,7 +37,7 @@ def get_encoder(model: Any) -> Callable[[Any], Any]:
     A model that was trained from files encodes raw rows by itself. One that was learned by names, or that has learned
     nothing yet, takes names as they are. The names of columns with numbers are these numbers.
     """
-    state = getattr(model, "_state", None)
+    state = state_of(model)
     if state is None:
         return keep_names
     encoding = get_served_encoding(state)
@@ -82,11 +83,11 @@ def _encode_numbered(x: Any) -> dict[int, float]:
 def predict_with_score(model: Any, x: Any) -> tuple[Any, float]:
     """The label that is predicted for one example that is encoded, and its score; of several labels that of the first,
     or the highest where none is predicted. None and 0 before anything was learned."""
-    if model._state is None:
+    if state_of(model) is None:
         return None, 0.0
     score = model.score_one(x)
     if type(model).predict_one is LinearClassifier.predict_one:  # the label is the score's sign: no need to ask twice
-        return model._label_for_score(score), score
+        return label_for_score(model, score), score
     label = model.predict_one(x)
     if not isinstance(score, dict):
         return label, float(score)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from novikoff.base.internals import state_of
 from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.server.http.schemas import (
@@ -115,5 +116,5 @@ def encode_line(features: Any, label: Any) -> bytes:
 def count_label(order: LabelOrder, model: Any, label: Any) -> None:
     """Count the label of an example that the model has learned; sets of labels and rankings are not counted."""
     if not isinstance(label, list | dict):
-        labels = model._state.labels
+        labels = state_of(model).labels
         order.add_one(int(labels.sign(label)) if isinstance(labels, BinaryLabels) else labels.number(label))

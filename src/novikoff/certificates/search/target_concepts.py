@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates.witness_search import BinarySample
+from novikoff.base.internals import count_min_errors
+from novikoff.certificates.search.witness_search import BinarySample
 from novikoff.data.rows import Sparse
 from novikoff.errors import import_optional
 
@@ -36,7 +37,7 @@ def find_targets(model: Any, sample: BinarySample, features: int, passes: int) -
         shown |= _find_disjunction(table, labels) | _find_conjunction(table, labels)
     if table.shape[0] * table.shape[1] <= MAX_RECTANGLE_VALUES:
         shown |= _find_rectangle(table.toarray(), labels)
-    errors = model._min_errors(sample.rows, sample.labels)
+    errors = count_min_errors(model, sample.rows, sample.labels)
     return shown if errors is None else {**shown, "errors": float(errors * passes)}
 
 

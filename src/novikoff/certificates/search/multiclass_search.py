@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.certificates.multiclass_sample import MulticlassSample
-from novikoff.certificates.witness_search import MIN_PASS_TERMS, compute_cost
+from novikoff.certificates.search.witness_search import MIN_PASS_TERMS, compute_cost
 from novikoff.core.multiclass.class_scores import dot_rows, pad_classes
 from novikoff.core.multiclass.crammer_singer import DualPoint, build_problem, initial_point, solve
 from novikoff.data.rows import count_rows

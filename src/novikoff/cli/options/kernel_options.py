@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from novikoff.cli.data_options import build_reading_options, is_stream
+from novikoff.cli.options.data_options import build_reading_options, is_stream
 from novikoff.data.reader import Batch, DataReader, check_sources
 from novikoff.errors import InputError
 

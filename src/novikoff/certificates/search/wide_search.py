@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.certificates.measure import compute_margins
+from novikoff.certificates.search.witness_search import BinarySample, LinearSvmSolver, find_max_margin, join_batches
 from novikoff.certificates.shuffle_buffer import ShuffledChunk
-from novikoff.certificates.witness_search import BinarySample, LinearSvmSolver, find_max_margin, join_batches
 from novikoff.data.rows import Rows, Sparse
 
 MAX_GATHERED_TERMS = 2_000_000  # terms of what is gathered, on all tours

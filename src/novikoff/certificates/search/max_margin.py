@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.certificates.search.witness_search import run_dual_pass
 from novikoff.certificates.separability.signed_rows import SignedExamples
-from novikoff.certificates.witness_search import run_dual_pass
 from novikoff.data.rows import Sparse
 
 MAX_TERMS = 10**8

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from novikoff.cli.shuffle_options import run_settings
+from novikoff.base.internals import inner_learner_of, scheme_info_of, setting_defaults_of
+from novikoff.cli.options.shuffle_options import run_settings
 from novikoff.data.reader import Batch
 from novikoff.errors import InputError, LabelError
 
@@ -73,7 +74,7 @@ def get_named_scheme(options: argparse.Namespace) -> str | None:
 def wrap_multiclass(learner: Any, name: str, options: argparse.Namespace, found: dict[str, Any]) -> Any:
     """The learner in its scheme, with the settings that the user gave, or that were found."""
     if name == "binary":
-        given = given_settings(options, learner.settings())
+        given = given_settings(options, setting_defaults_of(learner))
         if given:
             what = "more than two classes" if next(iter(given)) in CLASS_SETTINGS else "ensembles and networks"
             raise InputError(f"--{next(iter(given))} is for {what}: leave it out.")
@@ -81,7 +82,7 @@ def wrap_multiclass(learner: Any, name: str, options: argparse.Namespace, found:
     from novikoff import scheme_registry
 
     scheme_type = scheme_registry.scheme_class(name)
-    given = select_settings(options, name, scheme_type, learner.settings())
+    given = select_settings(options, name, scheme_type, setting_defaults_of(learner))
     return scheme_type(learner, **{**found, **given, **run_settings(scheme_type, options)})
 
 
@@ -96,7 +97,7 @@ def select_settings(options: argparse.Namespace, name: str, scheme_type: Any, of
     known = {
         key: value
         for key, value in given_settings(options, ()).items()
-        if SETTING_NAMES.get(key, key) in scheme_type.settings()
+        if SETTING_NAMES.get(key, key) in setting_defaults_of(scheme_type)
     }
     unknown = [key for key in given_settings(options, of_learner) if key not in known]
     if unknown:
@@ -106,10 +107,10 @@ def select_settings(options: argparse.Namespace, name: str, scheme_type: Any, of
 
 def find_changed_settings(model: Any, options: argparse.Namespace) -> dict[str, Any]:
     """What the user has said of the scheme that is not so in a model to go on with."""
-    wanted = given_settings(options, model.inner.settings())
+    wanted = given_settings(options, setting_defaults_of(inner_learner_of(model)))
     changed = {key: value for key, value in wanted.items() if value != getattr(model, key, None)}
     name = get_named_scheme(options)
-    if name is not None and name != model._scheme_info().get("scheme", "binary"):
+    if name is not None and name != scheme_info_of(model).get("scheme", "binary"):
         changed["scheme"] = name
     return changed
 

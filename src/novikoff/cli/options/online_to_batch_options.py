@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from novikoff.cli.shuffle_options import run_settings
+from novikoff.cli.options.shuffle_options import run_settings
 from novikoff.errors import InputError
 
 METHODS = {

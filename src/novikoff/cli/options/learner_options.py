@@ -8,8 +8,9 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from novikoff import learner_registry
-from novikoff.cli.formatter import HelpFormatter
-from novikoff.cli.shuffle_options import RUN_SETTINGS
+from novikoff.base.internals import inner_learner_of, setting_defaults_of
+from novikoff.cli.options.shuffle_options import RUN_SETTINGS
+from novikoff.cli.output.formatter import HelpFormatter
 from novikoff.errors import NovikoffError
 from novikoff.meta.default_learner import DEFAULT_LEARNER, STABLE_LEARNER
 
@@ -37,7 +38,7 @@ def find_setting_owners(option: str) -> str:
     """Which learners have a setting that the chosen one has not, as the end of a sentence."""
     setting = option.partition("=")[0].removeprefix("--").removeprefix("no-").replace("-", "_")
     named = [name for name in learner_registry.names() if name not in learner_registry.VARIANTS]
-    having = [name for name in named if setting in learner_registry.learner_class(name).settings()]
+    having = [name for name in named if setting in setting_defaults_of(learner_registry.learner_class(name))]
     return f" ({option} is a setting of {', '.join(having)}: name one with --learner)" if having else ""
 
 
@@ -46,7 +47,7 @@ def _read_resumed_learner(path: str) -> str:
 
     try:
         model = load_learner(path)
-        return learner_registry.name_of(type(getattr(model, "inner", model)))
+        return learner_registry.name_of(type(inner_learner_of(model)))
     except NovikoffError:  # to be said when the file is really needed
         return DEFAULT_LEARNER
 
@@ -60,7 +61,7 @@ def add_settings(parser: argparse.ArgumentParser, name: str) -> None:
         learner_registry.variant_settings(name),
     )
     group = parser.add_argument_group(f"settings of {name}")
-    for setting, own in learner_type.settings().items():
+    for setting, own in setting_defaults_of(learner_type).items():
         if setting in RUN_SETTINGS:
             continue  # options of the command itself
         option = f"--{setting.replace('_', '-')}"

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, Protocol
 
-from novikoff.cli.data_options import is_stream
+from novikoff.cli.options.data_options import is_stream
 from novikoff.data.options import ReadOptions
 from novikoff.data.reader import DataReader, check_sources
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.certificates.measure import compute_margins, max_power_sum
-from novikoff.certificates.witness_search import BinarySample, compute_norm, minimize_golden_section
+from novikoff.certificates.search.witness_search import BinarySample, compute_norm, minimize_golden_section
 from novikoff.data.rows import count_rows
 from novikoff.theory.bounds import Bound, Evidence
 

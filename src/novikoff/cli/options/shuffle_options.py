@@ -7,8 +7,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from novikoff.base.internals import setting_defaults_of
 from novikoff.cli import signals
-from novikoff.cli.data_options import is_stream
+from novikoff.cli.options.data_options import is_stream
 from novikoff.data.reader import is_builtin
 from novikoff.data.shuffle.permutation import MAX_SEED
 from novikoff.errors import InputError
@@ -76,7 +77,7 @@ def order_warnings(order: LabelOrder | None, options: argparse.Namespace) -> lis
 
 def run_settings(estimator_type: Any, options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of a learner or scheme that follow from --random-state and --shuffle."""
-    own = estimator_type.settings()
+    own = setting_defaults_of(estimator_type)
     found: dict[str, Any] = {}
     if options.random_state is not None:
         found |= {name: options.random_state for name in SEED_SETTINGS if name in own}

@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from novikoff.certificates.measure import compute_margins, max_power_sum
 from novikoff.certificates.sampling import split_in_halves
-from novikoff.certificates.shuffle_buffer import ShuffleBuffer, ShuffledChunk
-from novikoff.certificates.wide_search import MaxMarginSearch
-from novikoff.certificates.witness_search import (
+from novikoff.certificates.search.wide_search import MaxMarginSearch
+from novikoff.certificates.search.witness_search import (
     VIOLATION_TOLERANCE,
     BinarySample,
     LinearSvmSolver,
@@ -36,6 +35,7 @@ from novikoff.certificates.witness_search import (
     minimize_golden_section,
     run_dual_pass,
 )
+from novikoff.certificates.shuffle_buffer import ShuffleBuffer, ShuffledChunk
 from novikoff.theory import mistake_bounds
 
 MAX_ROUNDS = 8  # of solving and computing C anew
