@@ -88,6 +88,7 @@ class ApiRequest:
     grant: Grant | None = None  # None where no token is needed
     slot_owner: str | None = None  # the client whose slot of concurrent requests this request uses
     connection: ClientConnection | None = None  # None where a test takes uvicorn's place
+    needs_token = True
     is_authorized = is_admitted = False  # the token has passed; all checks have
     status = received_bytes = 0
     code: str | None = None  # of the error with which the middleware refused the request
@@ -162,8 +163,9 @@ class ApiRequest:
     async def respond(self, status: int, media: str, body: bytes, more: Headers = ()) -> None:
         """Send a complete response, in one write where uvicorn serves."""
         if self.connection is not None and not self.ended and CLOSE_HEADER not in more:  # uvicorn closes by the header
-            head = build_response_head(status, media, (*more, *self.middleware.headers))
-            if write_response(getattr(self._server_send, "__self__", None), head, body):
+            headers = (*more, *self.middleware.headers) if more else self.middleware.headers
+            cycle = getattr(self._server_send, "__self__", None)
+            if write_response(cycle, build_response_head(status, media, headers), body):
                 self.status = status
                 return
         start = [(b"content-type", media.encode()), (b"content-length", b"%d" % len(body)), *more]
@@ -263,7 +265,8 @@ def check_headers(request: ApiRequest) -> None:
     host, origin, site = headers.get(b"host"), headers.get(b"origin"), headers.get(b"sec-fetch-site", b"none")
     if host is None:
         raise RequestError("A request must have a Host header.", "no-host", 400)
-    if middleware.security.is_open() and not is_loopback_host(host):
+    request.needs_token = not middleware.security.is_open()
+    if not request.needs_token and not is_loopback_host(host):
         detail = "Without tokens the service is asked as localhost or by a loopback address: see the Host header."
         raise RequestError(detail, "foreign-host", 403)
     is_foreign = site not in {b"same-origin", b"none"} and authorize in middleware.checks  # others may link to pages
@@ -274,7 +277,7 @@ def check_headers(request: ApiRequest) -> None:
 def authorize(request: ApiRequest) -> None:
     """Refuse requests without a valid token, or with one that lacks the scope of the route."""
     security, required = request.middleware.security, request.middleware.scope
-    if not security.is_open():
+    if request.needs_token:
         request.grant = grant = _known_grant(request) or _check_token(request)
         CURRENT_CLIENT.set(grant.id)
     limit_rate(request)
@@ -394,24 +397,25 @@ class ConcurrencyLimit:
     def __init__(self, limit: int) -> None:
         self.limit, self.refused = limit, 0
         """`refused`: how often there was no slot left."""
-        self._used: Counter[str] = Counter()
+        self._used: dict[str, int] = {}
 
     def acquire(self, client: str) -> bool:
         """Take a slot; return False where all slots of the client are in use."""
-        if 0 < self.limit <= self._used[client]:
+        used = self._used.get(client, 0)
+        if 0 < self.limit <= used:
             self.refused += 1
             return False
-        self._used[client] += 1
+        self._used[client] = used + 1
         return True
 
     def release(self, client: str) -> None:
         """Give a slot back that `acquire` has returned."""
-        self._used[client] -= 1
-        if not self._used[client]:
-            del self._used[client]  # clients without requests take no memory
+        left = self._used.pop(client) - 1
+        if left:  # clients without requests take no memory
+            self._used[client] = left
 
     def used(self, client: str) -> int:
-        return self._used[client]
+        return self._used.get(client, 0)
 
     def __len__(self) -> int:
         """Return the number of clients with slots in use."""
