@@ -276,7 +276,7 @@ def check_headers(request: ApiRequest) -> None:
 
 def authorize(request: ApiRequest) -> None:
     """Refuse requests without a valid token, or with one that lacks the scope of the route."""
-    security, required = request.middleware.security, request.middleware.scope
+    required = request.middleware.scope
     if request.needs_token:
         request.grant = grant = _known_grant(request) or _check_token(request)
         CURRENT_CLIENT.set(grant.id)
