@@ -28,7 +28,7 @@ SIGNATURE_BYTES = 8
 
 class SignedIds:
     def __init__(self, key: bytes) -> None:
-        self.key = key
+        self._keyed = blake2b(key=key, digest_size=SIGNATURE_BYTES)
         self.latest = 0
 
     def make(self, stream: int) -> str:
@@ -47,8 +47,9 @@ class SignedIds:
         return stream if hmac.compare_digest(self._spelled(payload), encoded) else None
 
     def _spelled(self, payload: bytes) -> bytes:
-        signature = blake2b(payload, key=self.key, digest_size=SIGNATURE_BYTES).digest()
-        return base64.urlsafe_b64encode(payload + signature).rstrip(b"=")
+        keyed = self._keyed.copy()
+        keyed.update(payload)
+        return base64.urlsafe_b64encode(payload + keyed.digest()).rstrip(b"=")
 
 
 class PendingPrediction(NamedTuple):

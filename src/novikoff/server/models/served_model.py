@@ -120,7 +120,8 @@ class ServedModel:
     @property
     def decoders(self) -> RequestDecoders:
         """Of requests to this model."""
-        return NAMED_DECODERS if self.encoding is None else RAW_DECODERS
+        is_named = self._named_state is not None and self._named_state is self.learner._state
+        return NAMED_DECODERS if is_named or self.encoding is None else RAW_DECODERS
 
     def quarantine(self, needed: int, limit: int) -> None:
         """Stop this model, and no other: it would need more memory than it may take."""

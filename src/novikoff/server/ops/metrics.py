@@ -73,8 +73,8 @@ class Metrics:
         lines += _format_header("request_seconds", "histogram")
         for route, counts in sorted(self.http.buckets.items()):
             total = 0
-            for most, count in zip((*map(str, LATENCY_BUCKETS_SECONDS), "+Inf"), counts, strict=True):
-                total += count
+            for index, most in enumerate((*map(str, LATENCY_BUCKETS_SECONDS), "+Inf")):
+                total += counts[index]
                 lines.append(f'novikoff_request_seconds_bucket{{route="{route}",le="{most}"}} {total}')
             lines.append(f'novikoff_request_seconds_sum{{route="{route}"}} {self.http.seconds[route]:.9g}')
             lines.append(f'novikoff_request_seconds_count{{route="{route}"}} {total}')
