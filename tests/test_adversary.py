@@ -155,7 +155,7 @@ def test_the_adversary_says_only_what_the_class_allows() -> None:
 def test_orthonormal_meets_the_bound_with_equality(n: int) -> None:
     stream = orthonormal(n)
     truth = stream.truth
-    made = Perceptron(bias=False).partial_fit(*stream.whole(), classes=[-1, 1]).ledger_.mistakes
+    made = Perceptron(fit_intercept=False).partial_fit(*stream.whole(), classes=[-1, 1]).ledger_.mistakes
     assert made == n == truth.largest * (truth.separator @ truth.separator) / truth.margin**2
     assert stream.radius(bias=False) == truth.radius(bias=False) == 1.0
 
@@ -180,7 +180,7 @@ def test_irrelevant_attributes(n: int, data: st.DataObject) -> None:
     k = data.draw(st.integers(1, n - 1))
     stream = irrelevant(n, k)
     check_truth(stream)
-    made = Perceptron(bias=False).partial_fit(*stream.whole(), classes=[-1, 1]).ledger_.mistakes
+    made = Perceptron(fit_intercept=False).partial_fit(*stream.whole(), classes=[-1, 1]).ledger_.mistakes
     assert made == n - k <= stream.truth.largest * (stream.truth.separator @ stream.truth.separator)
     assert winnow(stream) <= k * math.ceil(math.log2(n)) <= 2 + 3 * k * (1 + math.log2(n))
 

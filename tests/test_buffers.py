@@ -239,7 +239,7 @@ COMMANDS = {
                 "two.svm.gz",
                 "zeros.svm",
                 "two.svm --threads 1",
-                "two.svm --learner perceptron --no-bias --tie negative",
+                "two.svm --learner perceptron --no-fit-intercept --tie negative",
             ),
             *("two.svm --learner sgd --l1 0.01", "two.svm --learner sgd --schedule adagrad --average", "weights.vw"),
             *("weights.vw --interactions ab", "two.vw --bits 5", "two.csv", "two.jsonl"),

@@ -410,7 +410,7 @@ def test_a_refused_example_ends_the_run_before_it(why: str) -> None:
 
 def test_weights_that_run_away_stop_the_run() -> None:
     def model() -> Any:
-        return SGD(loss="squared", schedule="constant", rate=1e-15)
+        return SGD(loss="squared", schedule="constant", learning_rate=1e-15)
 
     examples = [({"a": 1e9, f"n{t}": 1.0}, t % 2) for t in range(60)]
     (run,) = BatchEngine().runs(bulky(examples))

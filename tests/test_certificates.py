@@ -90,14 +90,14 @@ def sound(seed: int) -> int:
     X = rng.integers(-3, 4, (rows, columns)) / rng.choice([1.0, 3.0, 10.0])
     y = np.where(rng.random(rows) < 0.5, 1, -1)
     y[:2] = [-1, 1]
-    model = Perceptron(bias=bool(seed % 2)).fit(X, y)
+    model = Perceptron(fit_intercept=bool(seed % 2)).fit(X, y)
     document = certify(model, X, y, budget=1e-5).document
     for bound in document["bounds"]:
         if "allowed" not in bound:
             continue
         assert bound["verdict"] == "holds"
         u = unpacked(document["witnesses"][bound["witness"]])
-        truth = Exact(X, y, u, model.bias)
+        truth = Exact(X, y, u, model.fit_intercept)
         made, allowed = Fraction(bound["made"]), exact(bound["allowed"])
         assert made <= allowed
         a, loss = truth.squared_radius * truth.squared_norm, truth.hinge

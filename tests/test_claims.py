@@ -61,7 +61,7 @@ SCHEMES = sorted({scheme for _, scheme in matrix()})
 
 
 def around(scheme: str, learner: str) -> Any:
-    kind, few = getattr(novikoff, scheme), {"members": 2, "rounds": 2}
+    kind, few = getattr(novikoff, scheme), {"n_estimators": 2}
     return kind(getattr(novikoff, learner)(), **{k: v for k, v in few.items() if k in kind.settings()})
 
 
@@ -108,8 +108,8 @@ def test_no_page_claims_that_schemes_take_every_learner() -> None:
 
 
 def test_the_constants_of_autos_bound_are_the_same_everywhere() -> None:
-    how = {"experts": 4, "shrink": Auto().shrink, "share": Auto().share}
-    assert (how["shrink"], how["share"]) == (0.8, 0.001)
+    how = {"experts": 4, "beta": Auto().beta, "fixed_share": Auto().fixed_share}
+    assert (how["beta"], how["fixed_share"]) == (0.8, 0.001)
     start = weighted_majority(mistakes=0, **how)
     slope = weighted_majority(mistakes=1, **how) - start
     up = math.ceil(100 * slope) / 100, math.ceil(10 * start) / 10

@@ -178,7 +178,7 @@ NUMBERS: dict[str, Any] = {
     "radius": 2.0, "margin": 0.5, "norm": 3.0, "loss": 4.0, "energy": 9.0, "slack": 1.0, "epsilon": 0.5, "norm2": 1.5,
     "radius2": 2.5, "features": 64, "norm1": 2.0, "radius_inf": 1.0, "p": 4.0, "radius_p": 1.5, "norm_q": 1.0,
     "literals": 3, "alpha": 2.0, "threshold": 64.0, "gained": 4, "floor": 0.5, "separation": 0.5, "weight": 3.0,
-    "rate": 0.1, "hypotheses": 1024, "errors": 2, "steps": 7,
+    "learning_rate": 0.1, "hypotheses": 1024, "errors": 2, "steps": 7,
 }  # fmt: skip
 
 
@@ -243,7 +243,8 @@ def test_absurd_numbers_are_refused(law: str, given: dict[str, Any], sentence: s
 def test_what_is_no_bound_says_so() -> None:
     assert allowed("novikoff", radius=1e300, margin=1e-300).sentence == "There is no bound: it would be above 10^308."
     told = allowed(
-        "balanced-winnow", **{**{k: NUMBERS[k] for k in MISTAKE_BOUNDS["balanced-winnow"].parameters}, "rate": 9.0}
+        "balanced-winnow",
+        **{**{k: NUMBERS[k] for k in MISTAKE_BOUNDS["balanced-winnow"].parameters}, "learning_rate": 9.0},
     )
     assert told.most is None
     assert told.as_dict()["bound"] is None

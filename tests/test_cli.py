@@ -302,7 +302,10 @@ def test_other_bad_input(tmp_path: Path, data: Path, capsys: pytest.CaptureFixtu
         (["learn", str(damaged)], "can't be read to its end"),
         (["learn", "nowhere.svm"], "no such file, and no built-in stream"),
         (["learn", str(tmp_path)], "directory"),
-        (["learn", str(data), "--learner", "perceptron", "--rate", "-1"], "rate must be a number above 0"),
+        (
+            ["learn", str(data), "--learner", "perceptron", "--learning-rate", "-1"],
+            "learning_rate must be a number above 0",
+        ),
         (["learn", str(data), "--learner", "p-norm-perceptron", "--p", "1"], "p must be from 2"),
         (["learn", str(data), "--save", str(tmp_path / "no" / "folder")], "No such file"),
         (["predict", str(model), str(data)], "damaged or not a model file"),
@@ -318,7 +321,7 @@ def test_other_bad_input(tmp_path: Path, data: Path, capsys: pytest.CaptureFixtu
         ["learn", str(data), "--learn", "sgd"],
         ["learn", str(data), "--learner", "nobody"],
         ["nothing"],
-        ["learn", str(data), "--rate", "x"],
+        ["learn", str(data), "--learning-rate", "x"],
     ):
         with pytest.raises(SystemExit) as stop:
             main(arguments)
@@ -364,8 +367,7 @@ def test_help_has_examples_and_says_what_each_setting_is(capsys: pytest.CaptureF
             main(["learn", "--learner", name, "--help"])
         text = " ".join(capsys.readouterr().out.split())
         for setting in learner_registry.learner_class(name).settings():
-            option = "random-state" if setting == "seed" else setting.replace("_", "-")
-            assert f"--{option}" in text
+            assert f"--{setting.replace('_', '-')}" in text
             assert f"settings of {name}" in text
 
 

@@ -181,7 +181,12 @@ def test_winnow_is_mixed_as_geometric_means_and_what_was_eliminated_stays_so() -
 
 @pytest.mark.parametrize(
     "scheme",
-    [Kesler(Perceptron(average=True)), OneVsAll(SGD()), AllVsAll(Perceptron()), OutputCode(Perceptron(), length=7)],
+    [
+        Kesler(Perceptron(average=True)),
+        OneVsAll(SGD()),
+        AllVsAll(Perceptron()),
+        OutputCode(Perceptron(), code_length=7),
+    ],
 )
 @pytest.mark.slow
 def test_many_classes_are_mixed_in_all_schemes(scheme: Any) -> None:

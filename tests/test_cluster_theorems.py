@@ -36,11 +36,11 @@ from tests.streams import random_witnessed, real, streams
 
 BOUNDED: dict[str, Any] = {
     "perceptron": Perceptron(),
-    "perceptron-thick": Perceptron(margin=0.7, rate=0.5),
-    "perceptron-averaged": Perceptron(average=True, bias=False),
+    "perceptron-thick": Perceptron(margin=0.7, learning_rate=0.5),
+    "perceptron-averaged": Perceptron(average=True, fit_intercept=False),
     "margin-perceptron": MarginPerceptron(gamma=0.01),
     "p-norm-perceptron": PNormPerceptron(p=4.5),
-    "sgd-hinge-constant": SGD(loss="hinge", schedule="constant", rate=0.1),
+    "sgd-hinge-constant": SGD(loss="hinge", schedule="constant", learning_rate=0.1),
     "balanced-winnow": BalancedWinnow(alpha=1.2),
 }
 MIXINGS = ("uniform", "mistakes", "examples")
@@ -67,7 +67,7 @@ def run_with(name: str, stream: Any, shards: int, rounds: int, mixing: str, seed
     found = []
     for k, length in enumerate((1.0, 10.0, 0.1)):
         witness = (u * length).astype(np.float32)
-        if not model.bias:
+        if not model.fit_intercept:
             witness[0] = 0.0
         found.append(NamedWitness(f"own {k}", witness, (1.0, 0.05 * length)))
     engine, parts, _ = done._run
@@ -107,7 +107,7 @@ def test_the_plain_count_may_well_be_above_the_bound() -> None:
     """Why it must be the mixed one: n shards that are alike make n times the mistakes of one."""
     X, y = np.eye(6), -np.ones(6, int)
     X, y = np.vstack([X, np.ones((1, 6))]), np.append(y, 1)
-    done = DistributedLearner(Perceptron(bias=False), rounds=2).fit([(X[:6], y[:6])] * 3 + [(X[6:], y[6:])])
+    done = DistributedLearner(Perceptron(fit_intercept=False), rounds=2).fit([(X[:6], y[:6])] * 3 + [(X[6:], y[6:])])
     certificate = done.certify()
     novikoff = next(b for b in certificate.bounds if b["name"] == "hinge")
     assert done.ledger_.mistakes > done.ledger_.mixed("mistakes")
@@ -118,7 +118,7 @@ def test_equality_is_attained() -> None:
     """x_t = e_t, y_t = −1 makes n mistakes, R/γ = √n, in each of any number of shards."""
     n = 9
     shard = np.eye(n), -np.ones(n, int)
-    done = DistributedLearner(Perceptron(bias=False), rounds=4).fit([shard] * 3, classes=[-1, 1])
+    done = DistributedLearner(Perceptron(fit_intercept=False), rounds=4).fit([shard] * 3, classes=[-1, 1])
     assert done.ledger_.mixed("mistakes") == n
     bound = next(b for b in done.certify().bounds if b["name"] == "novikoff")
     assert bound["verdict"] == "holds"

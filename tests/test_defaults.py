@@ -64,10 +64,10 @@ def shards() -> list[Any]:
 
 def test_a_cluster_uses_arow_and_shows_it() -> None:
     learner = DistributedLearner(rounds=2)
-    assert repr(learner) == "DistributedLearner(learner=AROW(), rounds=2)"
+    assert repr(learner) == "DistributedLearner(estimator=AROW(), rounds=2)"
     with pytest.warns(DefaultLearnerWarning, match="AROW is used"):
         learner.fit(shards())
-    assert learner.learner is None  # as scikit-learn's clone wants it
+    assert learner.estimator is None  # as scikit-learn's clone wants it
     assert isinstance(learner.learner_, AROW)
     same = DistributedLearner(AROW(), rounds=2).fit(shards())
     assert to_bytes(learner.model_) == to_bytes(same.model_)
@@ -128,6 +128,6 @@ def test_the_server_uses_auto_where_nothing_is_said(server: Server, tmp_path: Pa
 def test_the_status_shows_the_learner_inside_a_scheme(learner: str, settings: dict[str, Any], inside: str) -> None:
     served = ServedModel("m", create_learner(learner, settings), Limits(), created=0.0)
     status = served.describe(None)
-    assert (status.learner, status.settings["learner"]["name"]) == (learner, inside)
+    assert (status.learner, status.settings["estimator"]["name"]) == (learner, inside)
     again = create_learner(learner, status.settings)  # as the journal has it
     assert repr(again) == repr(served.learner)

@@ -137,7 +137,7 @@ def test_1_load_raises_no_error_of_safetensors(change: Any, tmp_path: Path) -> N
 def test_1_load_imports_no_module_that_a_file_names(tmp_path: Path) -> None:
     path = tmp_path / "it.model"
     novikoff.save(novikoff.OneVsAll(novikoff.Perceptron()).fit(np.eye(3), [0, 1, 2]), path)
-    rewrite(path, lambda header, *_: header["settings"]["learner"].update(name="no_such_module"))
+    rewrite(path, lambda header, *_: header["settings"]["estimator"].update(name="no_such_module"))
     with pytest.raises(novikoff.ModelFileError):
         novikoff.load(path)
 
@@ -206,7 +206,7 @@ def memory_option() -> list[str]:
 
 def test_2_small_requests_do_not_make_a_large_model(tmp_path: Path) -> None:
     options = memory_option()
-    make = {"name": "m", "learner": "kesler", "settings": {"learner": {"name": "perceptron"}}}
+    make = {"name": "m", "learner": "kesler", "settings": {"estimator": {"name": "perceptron"}}}
     with serving(tmp_path / "data", *options) as service:
         assert service.post("/v1/models", make) == 201
         before, statuses = service.resident(), set()

@@ -37,10 +37,10 @@ def data(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "model",
     [
-        AdaBoost(rounds=5),
-        AdaBoost(Perceptron(passes=2), rounds=3),
-        Bagging(members=6),
-        RandomForest(trees=10, n_jobs=2),
+        AdaBoost(n_estimators=5),
+        AdaBoost(Perceptron(passes=2), n_estimators=3),
+        Bagging(n_estimators=6),
+        RandomForest(n_estimators=10, n_jobs=2),
     ],
 )
 def test_certified_and_verified(model: Any) -> None:
@@ -63,7 +63,7 @@ def test_certified_and_verified(model: Any) -> None:
 
 def test_what_a_certificate_of_boosting_says() -> None:
     X, y = CANCER
-    model = AdaBoost(rounds=20).fit(X, y)
+    model = AdaBoost(n_estimators=20).fit(X, y)
     certificate = certify(model, X, y)
     (bound,) = certificate.bounds
     assert bound["verdict"] == "holds"
@@ -76,22 +76,22 @@ def test_what_a_certificate_of_boosting_says() -> None:
     assert perfect.bounds[0]["allowed"] == 0.0
     assert perfect.bounds[0]["slack"] is None
     with pytest.raises(InputError, match="not what fit, or one call"):  # a weighted run is another one
-        certify(AdaBoost(rounds=20).fit(X, y, sample_weight=np.arange(1, len(y) + 1)), X, y)
-    weighted = AdaBoost(rounds=20).fit(X, y, sample_weight=np.arange(1, len(y) + 1)).shown(0.9).bounds[0]
+        certify(AdaBoost(n_estimators=20).fit(X, y, sample_weight=np.arange(1, len(y) + 1)), X, y)
+    weighted = AdaBoost(n_estimators=20).fit(X, y, sample_weight=np.arange(1, len(y) + 1)).shown(0.9).bounds[0]
     assert weighted["made"] <= weighted["allowed"]
 
 
 def test_what_a_certificate_of_bagging_says() -> None:
     X, y = CANCER
-    model = RandomForest(trees=40).fit(X, y)
+    model = RandomForest(n_estimators=40).fit(X, y)
     new = certify(model, X, y, confidence=0.9).document["new_data"]
     assert new["model_error_bound"] == model.error_bound(0.9).value < 0.5
     assert "estimate" in new["not_shown"]
     assert "independently" in new["assumes"]
-    averaged = certify(RandomForest(trees=5, combine="average").fit(X, y), X, y)
+    averaged = certify(RandomForest(n_estimators=5, voting="soft").fit(X, y), X, y)
     assert averaged.document["new_data"] is None
-    with pytest.raises(InputError, match="out_of_bag=False"):
-        certify(RandomForest(trees=5, out_of_bag=False).fit(X, y), X, y)
+    with pytest.raises(InputError, match="oob_score=False"):
+        certify(RandomForest(n_estimators=5, oob_score=False).fit(X, y), X, y)
     with pytest.raises(InputError, match="no theorem"):
         certify(MulticlassSVM().fit(*IRIS), *IRIS)
 

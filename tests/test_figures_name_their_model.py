@@ -110,7 +110,7 @@ REPORTS: dict[str, tuple[Any, Any, int]] = {
     "rectangle": (Rectangle(), boolean, 1),
     **{
         method: (OnlineToBatch(Perceptron(), method=method, **more), two_classes, 1)
-        for method, more in {m: {"most_mistakes": 50} if m == "next-stretch" else {} for m in METHODS}.items()
+        for method, more in {m: {"max_mistakes": 50} if m == "next-stretch" else {} for m in METHODS}.items()
     },
 }
 
@@ -210,9 +210,9 @@ def in_order(kind: Any, **settings: Any) -> Any:
 
 
 SORTED = {
-    "kesler(perceptron)": lambda: in_order(Kesler, learner=in_order(Perceptron)),
-    "kesler(sgd)": lambda: in_order(Kesler, learner=in_order(SGD, loss="hinge", rate=1.0)),
-    "one-vs-all(perceptron)": lambda: in_order(OneVsAll, learner=in_order(Perceptron)),
+    "kesler(perceptron)": lambda: in_order(Kesler, estimator=in_order(Perceptron)),
+    "kesler(sgd)": lambda: in_order(Kesler, estimator=in_order(SGD, loss="hinge", learning_rate=1.0)),
+    "one-vs-all(perceptron)": lambda: in_order(OneVsAll, estimator=in_order(Perceptron)),
 }
 
 

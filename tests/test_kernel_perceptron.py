@@ -346,13 +346,13 @@ def test_what_is_projected_onto_others_that_hold_it_is_not_lost() -> None:
 def test_memory_ends_with_a_sentence() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((400, 10)), rng.integers(0, 2, 400)
-    model = KernelPerceptron(kernel="rbf:5", memory=0.01)
+    model = KernelPerceptron(kernel="rbf:5", max_memory_mb=0.01)
     with pytest.raises(InputError, match=r"memory of 0\.01 MB; nothing of this batch"):
         model.fit(X, y)
     with pytest.raises(InputError, match="what was learned up to there stands"):
         model.partial_fit(X[:5], y[:5]).partial_fit(X, y)
     assert 5000 < model.memory_ <= 10_000
-    assert KernelPerceptron(kernel="rbf:5", memory=0.01, budget=20).fit(X, y).kept_ == 20
+    assert KernelPerceptron(kernel="rbf:5", max_memory_mb=0.01, budget=20).fit(X, y).kept_ == 20
 
 
 def test_an_example_that_errs_again_is_not_kept_twice() -> None:
@@ -404,7 +404,7 @@ def test_a_precomputed_gram_matrix() -> None:
         {"drop": "newest"},
         {"average": True, "vote": True},
         {"vote": True, "drop": "project"},
-        {"memory": 0},
+        {"max_memory_mb": 0},
         {"margin": -1},
     ],
     ids=str,

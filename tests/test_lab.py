@@ -58,7 +58,7 @@ def options(name: str) -> list[str]:
 @pytest.mark.parametrize("name", EXPERIMENTS)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_bound_is_broken(name: str, seed: int) -> None:
-    result = experiment(name)(**SMALL[name], seed=seed)
+    result = experiment(name)(**SMALL[name], random_state=seed)
     assert len(result.checks) > 5
     assert result.broken == []
 
@@ -151,7 +151,7 @@ def test_the_same_seed_gives_the_same_numbers_and_the_same_page(name: str) -> No
     again = experiment(name)(**SMALL[name])
     assert again.as_dict() == small(name).as_dict()
     assert build_page(again) == build_page(small(name))
-    other = experiment(name)(**SMALL[name], seed=1).as_dict()
+    other = experiment(name)(**SMALL[name], random_state=1).as_dict()
     assert other["panels"] != small(name).as_dict()["panels"]
 
 
@@ -181,7 +181,7 @@ def broken_result() -> ExperimentResult:
     ]
     shown_in = build_panel("p", "<P>", "a & b", (Axis("n"), Axis("y")), columns, points)
     return ExperimentResult(
-        "margin", "<i>T</i>", "q", ("</script><script>alert(1)</script>",), {"seed": 0}, (shown_in,)
+        "margin", "<i>T</i>", "q", ("</script><script>alert(1)</script>",), {"random_state": 0}, (shown_in,)
     )
 
 
@@ -219,7 +219,7 @@ def test_the_command_line_gives_the_promised_keys(name: str, capsys: pytest.Capt
     keys = "experiment title settings panels fits theorems bounds_checked bounds_broken version seconds"
     assert list(about) == keys.split()
     assert about["experiment"] == name
-    assert about["settings"]["seed"] == 0
+    assert about["settings"]["random_state"] == 0
     assert about["bounds_broken"] == []
     assert err == ""
     for one in about["panels"]:
@@ -329,7 +329,7 @@ def test_the_page_is_whole_and_needs_nothing_else(name: str) -> None:
     assert json.loads(tags.scripts["numbers"]) == json.loads(json.dumps(result.as_dict()))
     assert all(theorem.name[1:] in text for theorem in result.theorems)
     assert "no bound was broken" in text
-    assert f"--seed {result.settings['seed']}" in text
+    assert f"--random-state {result.settings['random_state']}" in text
 
 
 def test_words_can_not_become_markup() -> None:

@@ -104,7 +104,7 @@ ONE_BY_ONE = [
     VotedPerceptron(),
     KernelPerceptron(kernel="poly:2"),
     KernelPerceptron(kernel="poly:2", budget=20, drop="project"),
-    MultilayerPerceptron(hidden=(4,)),
+    MultilayerPerceptron(hidden_layer_sizes=(4,)),
     Kesler(Perceptron()),
     Kesler(BinaryAuto()),
     OneVsAll(AROW()),
@@ -267,7 +267,9 @@ def test_other_commands_name_the_row_and_the_index(command: list[str], limit: st
     assert f"but the limit is {limit}" in said
 
 
-@pytest.mark.parametrize("model", [Perceptron(), Bagging(members=3), AdaBoost(rounds=3), RandomForest(trees=3)])
+@pytest.mark.parametrize(
+    "model", [Perceptron(), Bagging(n_estimators=3), AdaBoost(n_estimators=3), RandomForest(n_estimators=3)]
+)
 def test_certify_names_the_row_and_the_index(model: Any, tmp_path: Path, capsys: Any) -> None:
     data = tmp_path / "wide.svm"
     data.write_text(WIDE)
@@ -307,7 +309,11 @@ def test_trees_of_wide_rows_are_grown_on_the_columns_that_have_values(tmp_path: 
     columns = np.array([7, far, far + 1])
     X = scipy.csr_array((values.ravel(), np.tile(columns, rows), np.arange(0, 3 * rows + 1, 3)), shape=(rows, far + 2))
     narrow = scipy.csr_array(values)
-    for make in (lambda: DecisionTree(depth=3), lambda: AdaBoost(rounds=5), lambda: Bagging(members=5, n_jobs=2)):
+    for make in (
+        lambda: DecisionTree(max_depth=3),
+        lambda: AdaBoost(n_estimators=5),
+        lambda: Bagging(n_estimators=5, n_jobs=2),
+    ):
         wide, plain = make().fit(X, y), make().fit(narrow, y)
         assert np.array_equal(wide.predict(X), plain.predict(narrow))
         trees, same = wide._require_fitted().members, plain._require_fitted().members
@@ -320,11 +326,11 @@ def test_members_of_an_ensemble_are_limited_together() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 4)), rng.integers(0, 2, 300)
     with limit_memory(100_000), pytest.raises(ModelTooLarge, match=r"\d+ members would need"):
-        RandomForest(trees=200, n_jobs=2).fit(X, y)
+        RandomForest(n_estimators=200, n_jobs=2).fit(X, y)
     with limit_memory(100_000):
-        RandomForest(trees=3).fit(X, y)
+        RandomForest(n_estimators=3).fit(X, y)
     with limit_memory(20_000), pytest.raises(ModelTooLarge, match=r"500 features would need"):
-        Bagging(Perceptron(), members=50).fit(rng.normal(size=(20, 500)), y[:20])
+        Bagging(Perceptron(), n_estimators=50).fit(rng.normal(size=(20, 500)), y[:20])
     with limit_memory(20_000), pytest.raises(ModelTooLarge, match=r"500 features with 2 classes would need"):
         MulticlassSVM().fit(rng.normal(size=(20, 500)), y[:20])
 

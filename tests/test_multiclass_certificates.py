@@ -122,14 +122,14 @@ def small(name: str, seed: int) -> tuple[Any, Any]:
 def sound(name: str, seed: int) -> int:
     """Each number at least what is exact, each bound at least what its formula gives for the exact numbers."""
     X, y = small(name, seed)
-    model = scheme(name, Perceptron(bias=bool(seed % 2), passes=1 + seed % 2)).fit(X, y)
+    model = scheme(name, Perceptron(fit_intercept=bool(seed % 2), passes=1 + seed % 2)).fit(X, y)
     document = certify(model, X, y, budget=1.0 if seed % 40 == 0 else 1e-5).document
     labels, columns = model._require_fitted().labels.known(), len(model.column_names())
     passes = document["passes"]
     truths = {}
     for title, packed in document["witnesses"].items():
         found = packed["measured"]
-        truth = truths[title] = Truth(name, X, y, labels, unpacked(packed, columns), model.bias)
+        truth = truths[title] = Truth(name, X, y, labels, unpacked(packed, columns), model.fit_intercept)
         assert exact(found["squared_radius"]) >= truth.squared_radius
         assert exact(found["hinge"]) >= truth.hinge
         assert exact(found["hinge"]) <= truth.hinge * (1 + Fraction(1, 10**9)) + Fraction(1, 10**6)
@@ -167,7 +167,9 @@ def test_no_certificate_of_ten_thousand_claims_more_than_is_true(name: str, star
 def reduced(name: str, seed: int) -> int:
     """The mistakes of every column, and of the whole, within what is allowed."""
     X, y = small(name, seed)
-    model = scheme(name, Perceptron(bias=bool(seed % 2), tie=("positive", "negative")[seed // 2 % 2])).fit(X, y)
+    model = scheme(name, Perceptron(fit_intercept=bool(seed % 2), tie=("positive", "negative")[seed // 2 % 2])).fit(
+        X, y
+    )
     document = certify(model, X, y, budget=1e-3).document
     stated = [bound for bound in document["bounds"] if "allowed" in bound]
     for bound in stated:
@@ -195,7 +197,7 @@ def test_sums_over_columns_hold_on_many_streams(name: str) -> None:
 def test_the_numbers_are_those_of_the_binary_data(classes: int, bias: bool) -> None:
     """With each example's worst preference written out in R^{k(n+1)}, the binary measuring sees the same."""
     X, y = told("kesler", 5, rows=40, classes=classes)
-    document = certify(Kesler(Perceptron(bias=bias)).fit(X, y), X, y).document
+    document = certify(Kesler(Perceptron(fit_intercept=bias)).fit(X, y), X, y).document
     labels = document["labels"]
     for packed in document["witnesses"].values():
         u = unpacked(packed, len(labels))
@@ -352,7 +354,7 @@ def test_a_changed_setting_is_named() -> None:
     for change, expected in (
         ({"update": "uniform"}, ""),
         ({"learner": {"name": "perceptron", "settings": {"margin": 3.0}}}, ""),
-        ({"learner": {"name": "perceptor", "settings": {}}}, "there is no learner with these settings"),
+        ({"estimator": {"name": "perceptor", "settings": {}}}, "there is no learner with these settings"),
         ({"updates": "top"}, "there is no learner with these settings"),
     ):
         other = copy.deepcopy(document)
@@ -374,7 +376,7 @@ def test_a_feature_that_comes_twice_is_measured_as_its_sum() -> None:
     parts = list(canonicalize_batches([(validation.validate_batch(X).rows, np.array([1, -1], np.int8))], 2))
     assert [count_rows(rows) for rows, _ in parts] == [1, 1]
     assert parts[1][0].values.tolist() == [2.0]
-    model = Perceptron(bias=False).fit(X, [1, -1])
+    model = Perceptron(fit_intercept=False).fit(X, [1, -1])
     document = certify(model, X, [1, -1]).document
     assert all(b["numbers"]["radius"] >= 2.0 for b in document["bounds"] if "allowed" in b)
 

@@ -18,7 +18,7 @@ from tests.streams import real
 
 QUICK = ("longest-survivor", "controlled-testing")
 EVERY = [pytest.param(method, marks=() if method in QUICK else (pytest.mark.slow,)) for method in METHOD_NAMES]
-MORE = {"controlled-testing": ["--epsilon", "0.4"], "next-stretch": ["--most-mistakes", "50"]}
+MORE = {"controlled-testing": ["--epsilon", "0.4"], "next-stretch": ["--max-mistakes", "50"]}
 
 
 def written(path: Path, seed: int = 0, rows: int = 400) -> Path:

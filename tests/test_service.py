@@ -353,18 +353,20 @@ def test_what_can_be_asked_besides(server: Server) -> None:
 
 def test_creations_that_are_refused(server: Server) -> None:
     for body in ({"name": "../x"}, {"name": "a" * 65}, {"name": "x", "learner": "nobody"}, {"name": "x", "settings": 1},
-                 {"name": "x", "settings": {"rate": -1}}, {"name": "x", "settings": {"wings": 2}}, {}, [], "x", None,
+                 {"name": "x", "settings": {"learning_rate": -1}}, {"name": "x", "settings": {"wings": 2}}, {}, [], "x",
+                 None,
                  {"name": "x", "learner": "bagging"}, {"name": "x", "learner": "winnow"},
-                 {"name": "x", "learner": "p-norm-perceptron"}, {"name": "x", "settings": {"rate": "fast"}},
-                 {"name": "x", "challenges": "nobody"}, {"name": "x", "learner": "kesler", "settings": {"learner": 3}},
-                 {"name": "x", "learner": "kesler", "settings": {"learner": {"name": 3}}}):  # fmt: skip
+                 {"name": "x", "learner": "p-norm-perceptron"}, {"name": "x", "settings": {"learning_rate": "fast"}},
+                 {"name": "x", "challenges": "nobody"},
+                 {"name": "x", "learner": "kesler", "settings": {"estimator": 3}},
+                 {"name": "x", "learner": "kesler", "settings": {"estimator": {"name": 3}}}):  # fmt: skip
         status, said = server.ask("POST", "/v1/models", json.dumps(body).encode())
         assert status in (400, 404, 422), (body, said)
         assert said["error"]
     assert server.ask("GET", "/v1/models")[1] == {"models": []}
-    settings = {"learner": {"name": "perceptron", "settings": {"rate": 0.5}}}
-    inner = server.make("x", "kesler", settings=settings)["settings"]["learner"]
-    assert (inner["name"], inner["settings"]["rate"]) == ("perceptron", 0.5)
+    settings = {"estimator": {"name": "perceptron", "settings": {"learning_rate": 0.5}}}
+    inner = server.make("x", "kesler", settings=settings)["settings"]["estimator"]
+    assert (inner["name"], inner["settings"]["learning_rate"]) == ("perceptron", 0.5)
     assert server.ask("POST", "/v1/models", {"name": "x"})[0] == 409
 
 

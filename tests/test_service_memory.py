@@ -24,7 +24,7 @@ from tests.service import NDJSON, Nursery, Server, running
 from tests.test_service_seams import at_once
 
 MB = 1 << 20
-KESLER = {"learner": "kesler", "settings": {"learner": {"name": "perceptron"}}}
+KESLER = {"learner": "kesler", "settings": {"estimator": {"name": "perceptron"}}}
 
 
 @pytest.fixture(scope="module")

@@ -135,9 +135,9 @@ def check_shuffle(header: dict[str, Any]) -> dict[str, Any] | None:
     if header.get("shuffle") is None:
         return None
     shuffle = check_dict("shuffle", header["shuffle"])
-    if set(shuffle) != {"algorithm", "seed", "rows"} or shuffle["algorithm"] != ALGORITHM:
-        raise SchemaError("shuffle", f"a record of {ALGORITHM} with seed and rows", shorten(shuffle))
-    check_int("the seed of shuffle", shuffle["seed"], 0, MAX_SEED)
+    if set(shuffle) != {"algorithm", "random_state", "rows"} or shuffle["algorithm"] != ALGORITHM:
+        raise SchemaError("shuffle", f"a record of {ALGORITHM} with random_state and rows", shorten(shuffle))
+    check_int("the random_state of shuffle", shuffle["random_state"], 0, MAX_SEED)
     check_int("the rows of shuffle", shuffle["rows"], 0, MAX_COUNT)
     return shuffle
 

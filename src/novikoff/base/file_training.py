@@ -166,7 +166,8 @@ class FileTrainer:
                 row = start + state.ledger.examples - before
                 raise InputError(
                     f"{batch.where(row)}: the weights grew out of range at example {state.ledger.examples + 1:,}, and"
-                    " nothing was saved: scale the features, lower --rate, or choose a --schedule whose steps shrink."
+                    " nothing was saved: scale the features, lower --learning-rate, or choose a --schedule whose steps"
+                    " shrink."
                 ) from None
             onlooker.show(state.ledger)
             start = stop

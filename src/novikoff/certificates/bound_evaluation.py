@@ -36,7 +36,7 @@ def measure_witnesses(
     if space is not None:
         seen, known = space.measure_witnesses(found, stream, passes)
         return seen, dict(known)
-    bias = bool(model.bias)
+    bias = bool(model.fit_intercept)
     measured = (
         measure(stream(), [f.witness for f in found], bias=bias, widths=[f.widths for f in found]) if found else []
     )

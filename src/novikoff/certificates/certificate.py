@@ -168,11 +168,13 @@ def _search_directions(
 ) -> SearchResult:
     if not any(bound.by_witness for bound in model.bounds()):
         return SearchResult({}, sample)
-    return search_stream(sample, shuffle_buffer, model._require_fitted().features, bias=bool(model.bias), budget=budget)
+    return search_stream(
+        sample, shuffle_buffer, model._require_fitted().features, bias=bool(model.fit_intercept), budget=budget
+    )
 
 
 def _select_witnesses(model: OnlineClassifier, search: SearchResult) -> list[NamedWitness]:
-    bounds, bias = [bound for bound in model.bounds() if bound.by_witness], bool(model.bias)
+    bounds, bias = [bound for bound in model.bounds() if bound.by_witness], bool(model.fit_intercept)
     own = extract_direction(model, bias) if bounds else None
     directions = search.directions if own is None else {**search.directions, "own": own}
     return select_witnesses(bounds, directions, search.judge, bias=bias, target={})
@@ -234,7 +236,7 @@ def restore_run_order(model: Any) -> Any:
     if isinstance(model, BatchEstimator) or model._state is None:
         return model
     record = model._state.shuffle
-    done = {"shuffle": False} if record is None else {"shuffle": True, "random_state": record["seed"]}
+    done = {"shuffle": False} if record is None else {"shuffle": True, "random_state": record["random_state"]}
     if all(getattr(model.inner, name) == value for name, value in done.items()):
         return model
     twin = copy.deepcopy(model)

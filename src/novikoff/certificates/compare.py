@@ -272,7 +272,7 @@ def _evaluate_binary(
     entries = []
     for name, model in models.items():
         if model.outcomes == "sides":
-            bounds = certificate.evaluate_model_bounds(model, sample, sides[bool(model.bias)], stream, passes)
+            bounds = certificate.evaluate_model_bounds(model, sample, sides[bool(model.fit_intercept)], stream, passes)
         else:
             bounds = _evaluate_in_own_space(model, FileSource(titles, options), passes)
         entries.append(ComparedLearner(name, model, seconds[name], _select_tightest(bounds)))

@@ -23,7 +23,7 @@ from novikoff.learner_registry import name_of
 from novikoff.theory import online_to_batch
 from novikoff.theory.samples.guarantee import IID_ASSUMPTION, no_guarantee
 
-CERTIFICATE_FORMAT = 2
+CERTIFICATE_FORMAT = 3
 MEAN_OF_HYPOTHESES = "mean of the hypotheses used while learning, in the first pass; not the saved model"
 """Which model `compute_new_data_bounds` speaks of where examples were learned one by one."""
 

@@ -22,7 +22,7 @@ EPILOG = f"""\
 NAME, and what it shows:
 {chr(10).join(f"  {name:<23}{text}" for name, text in EXPERIMENTS.items())}
 
-and what it may be told, beside --seed:
+and what it may be told, beside --random-state:
   irrelevant-attributes  --attributes --relevant
   irrelevant-dimensions  --attributes --relevant --margin --examples
   drift                  --attributes --relevant --drift --examples
@@ -36,7 +36,7 @@ examples:
   novikoff experiment irrelevant-attributes --report irrelevant.html
   novikoff experiment drift --json > drift.json
   novikoff experiment margin --epsilon 0.05 --report margin.html
-  novikoff experiment noise --noise 0.2 --seed 7
+  novikoff experiment noise --noise 0.2 --random-state 7
 """
 TEXT_WIDTH = 110
 """Of the lines that are wrapped."""
@@ -51,14 +51,16 @@ EXPERIMENT_OPTIONS = (
     ("noise", "P", float, "the largest share of labels that are flipped (default: 0.3)"),
     ("examples", "M", int, "how many examples (default: irrelevant-dimensions 5000, drift 100000, margin 4000,"
      " noise 20000)"),
-    ("seed", "S", int, "another number gives other streams (default: 0)"),
+    ("random_state", "N", int, "another number gives other streams (default: 0)"),
 )  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("name", metavar="NAME", choices=tuple(EXPERIMENTS), help="see below")
     for name, metavar, value_type, text in EXPERIMENT_OPTIONS:
-        parser.add_argument(f"--{name}", metavar=metavar, type=value_type, default=argparse.SUPPRESS, help=text)
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", metavar=metavar, type=value_type, default=argparse.SUPPRESS, help=text
+        )
     parser.add_argument("--report", metavar="FILE.html", help="write a page with the plots to this file")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -84,9 +86,9 @@ def run(options: argparse.Namespace) -> int:
 def _given_options(options: argparse.Namespace, perform: Callable[..., Any]) -> dict[str, Any]:
     known = inspect.signature(perform).parameters
     given = {name: getattr(options, name) for name, *_ in EXPERIMENT_OPTIONS if name in options}
-    strange = [f"--{name}" for name in given if name not in known]
+    strange = [f"--{name.replace('_', '-')}" for name in given if name not in known]
     if strange:
-        allowed = ", ".join(f"--{name}" for name, *_ in EXPERIMENT_OPTIONS if name in known)
+        allowed = ", ".join(f"--{name.replace('_', '-')}" for name, *_ in EXPERIMENT_OPTIONS if name in known)
         raise InputError(f"{options.name} has no {' and no '.join(strange)}: it can be told {allowed}.")
     return given
 

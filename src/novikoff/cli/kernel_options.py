@@ -99,6 +99,6 @@ def _switch_to_primal(options: argparse.Namespace, kernel: Any) -> None:
     degree = _degree(kernel)
     if degree > 1:
         options.map = f"poly:{degree}"
-    options.setting_bias = hasattr(kernel, "constant")
+    options.setting_fit_intercept = hasattr(kernel, "constant")
     for name in ("kernel", *DUAL_ONLY_SETTINGS):
         setattr(options, f"setting_{name}", None)

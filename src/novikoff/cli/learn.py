@@ -24,7 +24,6 @@ from novikoff.cli.progress import TrainingProgress
 from novikoff.cli.provenance import add_provenance, begin_provenance, finish_provenance
 from novikoff.cli.report_output import add_report_option
 from novikoff.cli.shuffle_options import (
-    SEED_SETTINGS,
     add_shuffle,
     describe_run,
     order_warnings,
@@ -238,13 +237,15 @@ def _choose_inner_learner(learner: Any, name: str, options: argparse.Namespace) 
     """The learner for that scheme: where the user has named none, AROW stands for Auto in those that Auto can't do."""
     if options.learner or name == "binary" or (name == "kesler" and options.update in (None, "top")):
         return learner
-    own = sorted(learner_options.given_settings(options).keys() - {"bias", "passes"})
+    own = sorted(learner_options.given_settings(options).keys() - {"fit_intercept", "passes"})
     if own:
         raise InputError(f"--{own[0]} is for --learner auto, which is for one label each: leave it out, or --scheme.")
     if not options.quiet:
         print(f"auto can't be used with --scheme {name}: using {FALLBACK_LEARNER}", file=sys.stderr)
     learner_type = learner_registry.learner_class(FALLBACK_LEARNER)
-    return learner_type(bias=learner.bias, passes=learner.passes, **run_settings(learner_type, options))
+    return learner_type(
+        fit_intercept=learner.fit_intercept, passes=learner.passes, **run_settings(learner_type, options)
+    )
 
 
 def _build_reading_options(model: Any, options: argparse.Namespace) -> ReadOptions:
@@ -279,7 +280,7 @@ def _build_model(options: argparse.Namespace) -> tuple[Any, int]:
     changed |= multiclass_options.find_changed_settings(model, options) | online_to_batch_options.find_changed_settings(
         model, options
     )
-    seeds = [getattr(part, seed, None) for part in (model, inner) for seed in SEED_SETTINGS]
+    seeds = [getattr(part, "random_state", None) for part in (model, inner)]
     if not options.shuffle and options.random_state not in (None, *seeds):
         changed["random_state"] = options.random_state
     if options.positive not in (None, getattr(model._state.labels, "positive", None)):

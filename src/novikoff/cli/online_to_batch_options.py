@@ -21,10 +21,10 @@ METHODS_HELP = "\n".join(f"  {name:<20}{text}" for name, text in METHODS.items()
 METHOD_OPTIONS = (
     "epsilon",
     "delta",
-    "most_mistakes",
+    "max_mistakes",
     "stream_radius",
     "stream_margin",
-    "most_hypotheses",
+    "max_hypotheses",
 )
 
 
@@ -43,10 +43,10 @@ def add_online_to_batch_options(parser: argparse.ArgumentParser) -> None:
         help="ε, the error that is tested for (default: 0.1)",
     )
     group.add_argument("--delta", metavar="P", type=float, help="δ, the probability to fail (default: 0.05)")
-    group.add_argument("--most-mistakes", metavar="M", type=int, help="next-stretch: the most the learner can make")
+    group.add_argument("--max-mistakes", metavar="M", type=int, help="next-stretch: the most the learner can make")
     group.add_argument("--stream-radius", metavar="R", type=float, help="next-stretch: max ‖x‖, the bias included, and")
     group.add_argument("--stream-margin", metavar="G", type=float, help="… γ, for M = (R/γ)² of the Perceptron")
-    group.add_argument("--most-hypotheses", metavar="N", type=int, help="penalised: how many are tried (default: 1000)")
+    group.add_argument("--max-hypotheses", metavar="N", type=int, help="penalised: how many are tried (default: 1000)")
 
 
 def wrap_online_to_batch(learner: Any, options: argparse.Namespace) -> Any:

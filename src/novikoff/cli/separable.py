@@ -31,7 +31,7 @@ within the budget; 2 bad usage or bad input
 
 examples:
   novikoff separable train.svm
-  novikoff separable train.svm --no-bias --proof proof.json
+  novikoff separable train.svm --no-fit-intercept --proof proof.json
   novikoff separable train.svm --check proof.json
   novikoff separable digits --positive 3 --json
 """
@@ -43,7 +43,10 @@ BYTES_PER_FEATURE = 250
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help="the examples")
     parser.add_argument(
-        "--bias", action=argparse.BooleanOptionalAction, default=True, help="whether the plane may miss the origin"
+        "--fit-intercept",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether the plane may miss the origin",
     )
     parser.add_argument(
         "--passes", metavar="N", type=int, default=1000, help="of the Perceptron, at most (default: 1000)"
@@ -79,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     if options.positive is not None:
         others = [str(label) for label in np.unique(y) if label != options.positive]
         labels = BinaryLabels(others[0] if others else f"not {options.positive}", options.positive)
-    how = {"bias": options.bias, "passes": options.passes, "seconds": options.seconds}
+    how = {"fit_intercept": options.fit_intercept, "passes": options.passes, "seconds": options.seconds}
     proof = decide(X, y, labels, **how, tell=tell)
     if options.proof:
         from novikoff.model_file import write_atomically

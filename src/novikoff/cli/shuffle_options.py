@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from novikoff.data.reader import DataReader
 
 SECONDS_BETWEEN_LINES = 5.0
-SEED_SETTINGS = ("random_state", "seed")
-RUN_SETTINGS = (*SEED_SETTINGS, "shuffle")
+RUN_SETTINGS = ("random_state", "shuffle")
 """Settings of learners that are options of the command itself."""
 
 
@@ -78,8 +77,8 @@ def run_settings(estimator_type: Any, options: argparse.Namespace) -> dict[str, 
     """Return the settings of a learner or scheme that follow from --random-state and --shuffle."""
     own = estimator_type.settings()
     found: dict[str, Any] = {}
-    if options.random_state is not None:
-        found |= {name: options.random_state for name in SEED_SETTINGS if name in own}
+    if options.random_state is not None and "random_state" in own:
+        found["random_state"] = options.random_state
     if "shuffle" in own:
         found["shuffle"] = bool(getattr(options, "shuffle", False))
     return found

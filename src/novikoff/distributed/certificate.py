@@ -166,7 +166,7 @@ def _measure_witnesses(
         p = float(model._require_fitted().updater.scalars[1])
         told = [one for one in run_on_shards(executor, shards, measure.find_longest_row, message, p) if one is not None]
         rows = lambda: told  # noqa: E731 - a stream of the longest rows
-    bias = bool(model.bias)
+    bias = bool(model.fit_intercept)
     facts = {f.name: build_evidence(m, bias=bias, passes=1, batches=rows) for f, m in zip(found, measured, strict=True)}
     return measured, facts
 

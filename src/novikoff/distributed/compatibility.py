@@ -40,8 +40,8 @@ def prepare_model(learner: Any, rounds: int) -> Any:
     learner = learner.inner if isinstance(learner, Auto) else learner
     if not isinstance(learner, OnlineClassifier):
         raise _unsupported_error(learner)
-    if isinstance(learner, MulticlassClassifier) and learner.learner is None:  # Auto, its default, can't be mixed
-        learner = type(learner)(**{**learner.get_params(deep=False), "learner": AROW()})
+    if isinstance(learner, MulticlassClassifier) and learner.estimator is None:  # Auto, its default, can't be mixed
+        learner = type(learner)(**{**learner.get_params(deep=False), "estimator": AROW()})
     inner, scheme = learner.inner, isinstance(learner, MulticlassClassifier)
     if scheme and type(learner).__name__ not in MIXABLE_SCHEMES:
         raise _unsupported_error(learner)

@@ -46,7 +46,7 @@ class DistributedLearner(BaseEstimator):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         What is learned: linear learners, and Kesler, OneVsAll, AllVsAll and OutputCode around them. AROW() if None:
         the usual default, Auto, can't be mixed across shards. `learner_` is the learner that was used.
     rounds : int
@@ -71,14 +71,14 @@ class DistributedLearner(BaseEstimator):
 
     def __init__(
         self,
-        learner: Any = None,
+        estimator: Any = None,
         *,
         rounds: int = 5,
         mixing: str = "uniform",
         client: Any = None,
         checkpoint: str | None = None,
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.rounds = rounds
         self.mixing = mixing
         self.client = client
@@ -105,7 +105,9 @@ class DistributedLearner(BaseEstimator):
         """
         check_choice(tuple(MIXING_RULES), mixing=self.mixing)
         self.learner_ = self._learner_used()
-        if self.learner is None or (isinstance(self.learner, MulticlassClassifier) and self.learner.learner is None):
+        if self.estimator is None or (
+            isinstance(self.estimator, MulticlassClassifier) and self.estimator.estimator is None
+        ):
             warnings.warn(DEFAULT_REPLACED_MESSAGE, DefaultLearnerWarning, stacklevel=find_user_stacklevel())
         model = prepare_model(self.learner_, self.rounds)
         given = make_shards(data, y, options, positive)
@@ -141,13 +143,13 @@ class DistributedLearner(BaseEstimator):
         return self
 
     def _learner_used(self) -> Any:
-        return AROW() if self.learner is None else self.learner
+        return AROW() if self.estimator is None else self.estimator
 
     def __repr__(self) -> str:
         """Show the learner that is used, also where it is the default."""
-        if self.learner is not None:
+        if self.estimator is not None:
             return super().__repr__()
-        return repr(type(self)(**{**self.get_params(), "learner": self._learner_used()}))
+        return repr(type(self)(**{**self.get_params(), "estimator": self._learner_used()}))
 
     def certify(self, *, confidence: float = 0.95, budget: float = 1.0) -> Certificate:
         """What the theorems say of this run, with witnesses looked for and measured on the shards; `verify` in
@@ -204,7 +206,7 @@ def _sorted_label_warnings(orders: Sequence[LabelOrder | None], names: Sequence[
 def _describe_run(plan: Plan, given: ShardedInput) -> dict[str, Any]:
     """What a checkpoint must be of."""
     settings = plan.model._plain_settings()
-    inner = settings["learner"]["settings"] if "learner" in settings else settings
+    inner = settings["estimator"]["settings"] if "estimator" in settings else settings
     inner.pop("passes")  # more rounds of the same run are welcome
     first = given.shards[0]
     return {

@@ -61,7 +61,7 @@ def find_witnesses(
     asked = [bound for bound in bounds if bound.by_witness]
     if not asked:
         return [], target
-    bias, features = bool(model.bias), model._require_fitted().features
+    bias, features = bool(model.fit_intercept), model._require_fitted().features
     sample = BinarySample(rows, labels, total)
     half, judge = (sample, sample) if is_complete else split_in_halves(sample)
     found = find_directions(half, features, bias=bias, budget=compute_search_budget(half, budget))

@@ -38,8 +38,8 @@ class KernelPerceptron(KernelClassifier):
     It takes any number of classes: two are told apart by one w, more by one for each (one-vs-all), and the label with
     the highest score is predicted. A class that comes later begins then.
 
-    A stream without end makes mistakes without end where it is not separable: `memory` is where learning ends with a
-    sentence, `budget` is how many examples are kept at most. Once an example was dropped, no bound is shown to hold.
+    On a stream that is not separable the number of support examples grows without limit: learning stops with an error
+    at `max_memory_mb`; `budget` limits the number of support examples. Once one was dropped, no bound is shown to hold.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class KernelPerceptron(KernelClassifier):
     drop : str
         What goes when one more must be kept: the oldest, the smallest (least α), or the smallest projected onto the
         others.
-    memory : float
+    max_memory_mb : float
         The most megabytes that kept examples may take.
     passes : int
         How often fit goes over the data.
@@ -90,7 +90,7 @@ class KernelPerceptron(KernelClassifier):
         tie: Literal["positive", "negative"] = "positive",
         budget: int | None = None,
         drop: Literal["oldest", "smallest", "project"] = "oldest",
-        memory: float = 2000.0,
+        max_memory_mb: float = 2000.0,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
@@ -102,7 +102,7 @@ class KernelPerceptron(KernelClassifier):
         self.tie = tie
         self.budget = budget
         self.drop = drop
-        self.memory = memory
+        self.max_memory_mb = max_memory_mb
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
@@ -113,7 +113,7 @@ class KernelPerceptron(KernelClassifier):
         check_non_negative(margin=self.margin)
         check_choice(("positive", "negative"), tie=self.tie)
         check_choice(("oldest", "smallest", "project"), drop=self.drop)
-        check_positive(memory=self.memory)
+        check_positive(max_memory_mb=self.max_memory_mb)
         if self.budget is not None:
             check_positive_int(budget=self.budget)
         if self.average and self.vote:

@@ -70,13 +70,13 @@ class AdaBoost(Ensemble, VotingEnsemble):
 
     Parameters
     ----------
-    learner : estimator
-        The weak learner, of this package or of scikit-learn; a stump, DecisionTree(depth=1), where none is given.
-    rounds : int
+    estimator : estimator
+        The weak learner, of this package or of scikit-learn; a stump, DecisionTree(max_depth=1), where none is given.
+    n_estimators : int
         The most rounds.
     resample : bool
         Draw examples also where the weak learner takes weights.
-    seed : int
+    random_state : int
         Of the draws, and of the weak learner where it has a random_state that is None.
 
     Attributes
@@ -94,26 +94,28 @@ class AdaBoost(Ensemble, VotingEnsemble):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from novikoff import AdaBoost
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = AdaBoost(rounds=20).fit(X, y)
+    >>> model = AdaBoost(n_estimators=20).fit(X, y)
     >>> model.training_error_ <= model.bound_ < 0.2
     True
     """
 
-    def __init__(self, learner: Any = None, *, rounds: int = 50, resample: bool = False, seed: int = 0) -> None:
-        self.learner = learner
-        self.rounds = rounds
+    def __init__(
+        self, estimator: Any = None, *, n_estimators: int = 50, resample: bool = False, random_state: int = 0
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
         self.resample = resample
-        self.seed = seed
+        self.random_state = random_state
 
     # --- Learning ---
 
     def _check_all(self) -> None:
-        check_positive_int(rounds=self.rounds)
+        check_positive_int(n_estimators=self.n_estimators)
         check_bool(resample=self.resample)
-        check_seed(seed=self.seed)
+        check_seed(random_state=self.random_state)
 
     def _base_learner(self) -> Any:
-        return DecisionTree(depth=1) if self.learner is None else self.learner
+        return DecisionTree(max_depth=1) if self.estimator is None else self.estimator
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Forgets what was learned, then boosts. Sample weights are D_1, and what training errors weigh."""
@@ -147,11 +149,11 @@ class AdaBoost(Ensemble, VotingEnsemble):
         teacher, memory = MemberTrainer(learner, data, codes, classes), MemberMemory()
         by_weight = teacher.takes_weights and not self.resample
         found, heavy = BoostingRounds([], [], [], perfect=False), np.zeros(len(data))
-        for t in range(int(self.rounds)):
+        for t in range(int(self.n_estimators)):
             if heavy.max() - heavy.min() > MAX_LOG_WEIGHT_RANGE:
                 break
             weights = first * np.exp(heavy - heavy.max())
-            rng = np.random.default_rng([int(self.seed), t])
+            rng = np.random.default_rng([int(self.random_state), t])
             inner_seed = int(rng.integers(2**31))
             if by_weight:
                 member = teacher.weighted(weights * (np.count_nonzero(first) / weights.sum()), inner_seed)
@@ -174,7 +176,7 @@ class AdaBoost(Ensemble, VotingEnsemble):
         if not found.members:
             raise InputError(
                 f"AdaBoost needs a weak learner that is better than chance, but {learner!r} errs on {error:.3g} of the"
-                " weight in the first round: choose a stronger one, such as DecisionTree(depth=2)."
+                " weight in the first round: choose a stronger one, such as DecisionTree(max_depth=2)."
             )
         return found
 

@@ -17,8 +17,8 @@ class WrappedClassifier(MetaEstimator, LinearClassifier):
     _multiclass_support = "no"
 
     @property
-    def bias(self) -> bool:  # type: ignore[override]
-        return bool(self.inner.bias)
+    def fit_intercept(self) -> bool:  # type: ignore[override]
+        return bool(self.inner.fit_intercept)
 
     @property
     def passes(self) -> int:  # type: ignore[override]
@@ -29,7 +29,7 @@ class WrappedClassifier(MetaEstimator, LinearClassifier):
         return bool(self.inner.shuffle)
 
     @property
-    def random_state(self) -> int:  # type: ignore[override]
+    def _shuffle_seed(self) -> int:
         return int(self.inner.random_state)
 
     @property
@@ -48,7 +48,7 @@ class WrappedClassifier(MetaEstimator, LinearClassifier):
         return why
 
     def _run_settings(self) -> dict[str, Any]:
-        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "learner"}
+        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "estimator"}
         return {**mine, **self._inner_settings()}
 
     # --- One example at a time, as a batch of one: its own way of learning sees all of them ---

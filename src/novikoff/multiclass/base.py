@@ -66,8 +66,8 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
     # --- What the learner inside provides ---
 
     @property
-    def bias(self) -> bool:  # type: ignore[override]
-        return bool(self.inner.bias)
+    def fit_intercept(self) -> bool:  # type: ignore[override]
+        return bool(self.inner.fit_intercept)
 
     @property
     def _learns_sparse_only(self) -> bool:  # type: ignore[override]
@@ -82,11 +82,11 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
         return bool(self.inner.shuffle)
 
     @property
-    def random_state(self) -> int:  # type: ignore[override]
+    def _shuffle_seed(self) -> int:
         return int(self.inner.random_state)
 
     def _check_all(self) -> None:
-        check_binary_learner(self.learner, type(self).__name__)
+        check_binary_learner(self.estimator, type(self).__name__)
         self.inner._check_all()
         self._check_settings()
         self._check_learner()
@@ -122,7 +122,7 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
         return self.inner._build_updater(slots, dtype)
 
     def _run_settings(self) -> dict[str, Any]:
-        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "learner"}
+        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "estimator"}
         return {**mine, **self._inner_settings()}
 
     def _scheme_info(self) -> dict[str, Any]:

@@ -62,10 +62,10 @@ def filter_terms(
 
 class MulticlassFastPath:
     def __init__(self, model: Any, state: Any, old: MulticlassFastPath | None = None) -> None:
-        self.learner, inner = model.learner, model.inner
+        self.estimator, inner = model.estimator, model.inner
         self.judged = isinstance(inner, StateScoredClassifier)
-        alike = old is not None and type(old.learner) is type(self.learner)
-        self.mine: Any = old.mine if old and alike else attrgetter("learner", *sorted(model.settings()))
+        alike = old is not None and type(old.estimator) is type(self.estimator)
+        self.mine: Any = old.mine if old and alike else attrgetter("estimator", *sorted(model.settings()))
         self.theirs: Any = old.theirs if old and alike else attrgetter("tie", *sorted(inner.settings()))
         self.settings, self.inside = self.mine(model), self.theirs(inner)
         as_before = old is not None and old.state is state and old.has_settings_of(model)
@@ -109,7 +109,7 @@ class MulticlassFastPath:
     def has_settings_of(self, model: Any) -> bool:
         try:
             same = self.settings == self.mine(model)
-            return bool(same and (self.learner is None or self.inside == self.theirs(self.learner)))
+            return bool(same and (self.estimator is None or self.inside == self.theirs(self.estimator)))
         except ValueError:  # settings that are arrays, and others than before
             return False
 

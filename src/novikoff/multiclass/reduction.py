@@ -30,7 +30,7 @@ class Reduction(MulticlassClassifier):
 
     def _inner_column_bounds(self) -> Sequence[Bound]:
         state: Any = self._checked_state()
-        found: Sequence[Bound] = self.inner._column_bounds(state, variables=state.features + int(self.bias))
+        found: Sequence[Bound] = self.inner._column_bounds(state, variables=state.features + int(self.fit_intercept))
         return found
 
     def bounds(self) -> Sequence[Bound]:

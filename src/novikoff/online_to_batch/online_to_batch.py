@@ -72,7 +72,7 @@ class OnlineToBatch(WrappedClassifier):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner; Perceptron() where none is given. Its setting `average` is what the method says.
     method : str
         random-stopping, controlled-testing, next-stretch, longest-survivor, penalised, average or vote.
@@ -80,15 +80,15 @@ class OnlineToBatch(WrappedClassifier):
         ε, the error that controlled-testing and next-stretch test for. Between 0 and 1.
     delta : float
         δ, the probability with which the guarantee may fail. Between 0 and 1.
-    most_mistakes : int
+    max_mistakes : int
         M, for next-stretch: the most mistakes (changes, where it changes more often) that the learner can make.
     stream_radius : float
         R = max‖x‖, bias included; with `stream_margin` it gives M = (R/γ)² for the Perceptron.
     stream_margin : float
         γ, the margin of the distribution.
-    most_hypotheses : int
+    max_hypotheses : int
         The most that penalised tries; where there are more, those that lasted longest.
-    seed : int
+    random_state : int
         For random-stopping: another number draws another time.
 
     Examples
@@ -107,7 +107,7 @@ class OnlineToBatch(WrappedClassifier):
 
     def __init__(
         self,
-        learner: OnlineClassifier | None = None,
+        estimator: OnlineClassifier | None = None,
         *,
         method: Literal[
             "random-stopping",
@@ -120,21 +120,21 @@ class OnlineToBatch(WrappedClassifier):
         ] = "longest-survivor",
         epsilon: float = 0.1,
         delta: float = 0.05,
-        most_mistakes: int | None = None,
+        max_mistakes: int | None = None,
         stream_radius: float | None = None,
         stream_margin: float | None = None,
-        most_hypotheses: int = 1000,
-        seed: int = 0,
+        max_hypotheses: int = 1000,
+        random_state: int = 0,
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.method = method
         self.epsilon = epsilon
         self.delta = delta
-        self.most_mistakes = most_mistakes
+        self.max_mistakes = max_mistakes
         self.stream_radius = stream_radius
         self.stream_margin = stream_margin
-        self.most_hypotheses = most_hypotheses
-        self.seed = seed
+        self.max_hypotheses = max_hypotheses
+        self.random_state = random_state
 
     # --- What the learner inside provides ---
 
@@ -166,14 +166,14 @@ class OnlineToBatch(WrappedClassifier):
         most = guarantees.find_max_changes(self) if self.method == "next-stretch" else 0
         kept = {"changes.": HYPOTHESIS_LOG_SCHEMA} if self.method in ("penalised", "vote") else {}
         chosen = {"chosen.": self._schema(features)} if "chosen.slots" in present else {}
-        choice = choice_schema(self.method, most_changes=most, most_hypotheses=int(self.most_hypotheses))
+        choice = choice_schema(self.method, most_changes=most, max_hypotheses=int(self.max_hypotheses))
         return {**kept, "choice.": choice, **chosen}
 
     def _build_updater(self, slots: int, dtype: Any) -> Any:
         return self._working_learner._build_updater(slots, dtype)
 
     def _check_all(self) -> None:
-        check_binary_learner(self.learner, type(self).__name__)
+        check_binary_learner(self.estimator, type(self).__name__)
         check_choice(METHOD_NAMES, method=self.method)
         self._check_learner()
         self._working_learner._check_all()
@@ -182,10 +182,10 @@ class OnlineToBatch(WrappedClassifier):
     def _check_settings(self) -> None:
         validation.check_epsilon(self.epsilon)
         validation.check_delta(self.delta)
-        validation.check_count("most_hypotheses", self.most_hypotheses, 2, 10**6)
-        validation.check_count("seed", self.seed, 0)
-        if self.most_mistakes is not None:
-            validation.check_count("most_mistakes", self.most_mistakes, 1, 2**40)
+        validation.check_count("max_hypotheses", self.max_hypotheses, 2, 10**6)
+        validation.check_count("random_state", self.random_state, 0)
+        if self.max_mistakes is not None:
+            validation.check_count("max_mistakes", self.max_mistakes, 1, 2**40)
         if self.method == "next-stretch":
             validation.check_count("M, the most mistakes,", guarantees.find_max_changes(self), 1, 2**40)
 

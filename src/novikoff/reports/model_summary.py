@@ -41,4 +41,4 @@ def _list_labels(model: Any) -> list[Any]:
 
 def _scheme_settings(model: Any) -> dict[str, Any]:
     settings = model._plain_settings() if model.inner is not model else {}
-    return {key: value for key, value in settings.items() if key != "learner"}
+    return {key: value for key, value in settings.items() if key != "estimator"}

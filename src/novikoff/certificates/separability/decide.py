@@ -21,7 +21,7 @@ def separable(
     X: Any,
     y: Any,
     *,
-    bias: bool = True,
+    fit_intercept: bool = True,
     passes: int = DEFAULT_PASSES,
     seconds: float = DEFAULT_SECONDS,
     tell: ProgressPrinter | None = None,
@@ -32,7 +32,7 @@ def separable(
     ----------
     X, y : examples and labels, as for fit
         The larger of the two labels is +1, the other −1.
-    bias : bool
+    fit_intercept : bool
         Add a feature that is always 1, whose weight comes first in the witness.
     passes : int
         How often the Perceptron, which is tried first, goes over all the data at most.
@@ -57,7 +57,7 @@ def separable(
     >>> one.separable, one.rows, [str(weight) for weight in one.weights]
     (False, (0, 1, 2, 3), ['1/4', '1/4', '1/4', '1/4'])
     """
-    return decide(X, y, None, bias=bias, passes=passes, seconds=seconds, tell=tell)
+    return decide(X, y, None, fit_intercept=fit_intercept, passes=passes, seconds=seconds, tell=tell)
 
 
 def decide(
@@ -65,7 +65,7 @@ def decide(
     y: Any,
     labels: BinaryLabels | None,
     *,
-    bias: bool,
+    fit_intercept: bool,
     passes: int,
     seconds: float,
     tell: ProgressPrinter | None,
@@ -73,8 +73,8 @@ def decide(
     """The same where it may be known which label is which."""
     check_positive_int(passes=passes)
     check_positive(seconds=seconds)
-    check_bool(bias=bias)
+    check_bool(fit_intercept=fit_intercept)
     signs, labels = encode_signs(y, labels)
-    examples = SignedExamples(X, signs, bias=bool(bias))
-    about = DataDescription(examples.count, examples.features, bool(bias), labels.negative, labels.positive)
+    examples = SignedExamples(X, signs, bias=bool(fit_intercept))
+    about = DataDescription(examples.count, examples.features, bool(fit_intercept), labels.negative, labels.positive)
     return SeparabilitySearch(examples, about, int(passes), float(seconds), tell or (lambda _: None)).run()

@@ -17,7 +17,11 @@ def proof_from(document: dict[str, Any]) -> Proof:
     try:
         labels = document["labels"]
         about = DataDescription(
-            document["examples"], document["features"], document["bias"], labels["negative"], labels["positive"]
+            document["examples"],
+            document["features"],
+            document["fit_intercept"],
+            labels["negative"],
+            labels["positive"],
         )
         if document["separable"] is False:
             pairs = document["combination"]
@@ -44,5 +48,5 @@ def _parse_weights(document: dict[str, Any], about: DataDescription) -> NDArray[
             raise ValueError(f"feature {j}")
         u[j + bool(about.bias)] = value
     if about.bias:
-        u[0] = document["bias"]
+        u[0] = document["intercept"]
     return u

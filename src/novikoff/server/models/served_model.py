@@ -346,8 +346,8 @@ def create_learner(name: str, settings: dict[str, Any]) -> Any:
         )
     try:
         complete = {**learner_registry.variant_settings(name), **settings}
-        if "learner" in allowed:
-            complete["learner"] = _create_inner_learner(learner_class, complete.pop("learner", None), complete)
+        if "estimator" in allowed:
+            complete["estimator"] = _create_inner_learner(learner_class, complete.pop("estimator", None), complete)
         learner = learner_class(**complete)
         learner._check_all()
     except (NovikoffError, TypeError, ValueError, AttributeError) as problem:
