@@ -321,7 +321,7 @@ def test_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(capsys.readouterr().out.splitlines()) == 40
     assert main(["inspect", str(path)]) == 0
     assert "layers of 6, 5, 4, 3 units" in capsys.readouterr().out
-    assert main([*learn, str(data), "--positive", "1", "--save", model_file, *common]) == 0
+    assert main([*learn, str(data), "--positive-label", "1", "--save", model_file, *common]) == 0
     assert load(model_file).classes_.tolist() == ["not 1", "1"]
     capsys.readouterr()
     assert main(["predict", model_file, str(data), "--quiet"]) == 0
