@@ -104,7 +104,7 @@ ONE_BY_ONE = [
     VotedPerceptron(),
     KernelPerceptron(kernel="poly:2"),
     KernelPerceptron(kernel="poly:2", budget=20, drop="project"),
-    MultilayerPerceptron(hidden=(4,)),
+    MultilayerPerceptron(hidden_layer_sizes=(4,)),
     Kesler(Perceptron()),
     Kesler(BinaryAuto()),
     OneVsAll(AROW()),
@@ -220,13 +220,13 @@ def test_learn_names_the_row_and_the_index_that_would_need_too_much(tmp_path: Pa
 def test_learn_names_the_row_of_a_name_or_reports_too_many_bits(tmp_path: Path) -> None:
     data = tmp_path / "data.jsonl"
     data.write_text("".join(f'{{"label": {k % 2}, "name{k}": 1}}\n' for k in range(3000)))
-    done = learn("--max-model-memory", "300K", "--no-shuffle", "--bits", "0", str(data))
+    done = learn("--max-model-memory", "300K", "--no-shuffle", "--hash-bits", "0", str(data))
     assert "would need" in done.stderr
-    assert "Use --bits to hash features, or raise --max-model-memory." in done.stderr
+    assert "Use --hash-bits to hash features, or raise --max-model-memory." in done.stderr
     text = tmp_path / "data.vw"
     text.write_text("1 | a\n-1 | b\n")
-    done = learn("--max-model-memory", "1M", "--bits", "24", str(text))
-    assert "Use fewer --bits, or raise --max-model-memory." in done.stderr
+    done = learn("--max-model-memory", "1M", "--hash-bits", "24", str(text))
+    assert "Use fewer --hash-bits, or raise --max-model-memory." in done.stderr
 
 
 # --- Commands that fit a model to all examples, or search for one ---
@@ -250,7 +250,7 @@ def test_ensembles_from_files_name_the_row_and_the_index(
     data = tmp_path / "wide.svm"
     data.write_text(WIDE)
     more = [] if learner is None else ["--learner", learner]
-    said = refused(capsys, "learn", str(data), "--quiet", "--max-model-memory", "1G", "--scheme", scheme, *more)
+    said = refused(capsys, "learn", str(data), "--quiet", "--max-model-memory", "1G", "--multiclass", scheme, *more)
     assert said.startswith(f"novikoff: {data}:3: feature index 200000000 would need ")
     assert said.endswith("for the model, but the limit is 1 GiB. Renumber the features, or raise --max-model-memory.")
 
@@ -267,7 +267,9 @@ def test_other_commands_name_the_row_and_the_index(command: list[str], limit: st
     assert f"but the limit is {limit}" in said
 
 
-@pytest.mark.parametrize("model", [Perceptron(), Bagging(members=3), AdaBoost(rounds=3), RandomForest(trees=3)])
+@pytest.mark.parametrize(
+    "model", [Perceptron(), Bagging(n_estimators=3), AdaBoost(n_estimators=3), RandomForest(n_estimators=3)]
+)
 def test_certify_names_the_row_and_the_index(model: Any, tmp_path: Path, capsys: Any) -> None:
     data = tmp_path / "wide.svm"
     data.write_text(WIDE)
@@ -294,8 +296,18 @@ def test_queries_name_the_row_of_the_query_that_is_too_wide(tmp_path: Path, caps
 def test_a_map_that_is_too_wide_is_named_with_its_option(tmp_path: Path, capsys: Any) -> None:
     data = tmp_path / "data.svm"
     data.write_text("1 1:1\n-1 2:1\n")
-    arguments = ["learn", str(data), "--quiet", "--max-model-memory", "100M", "--map", "poly:2", "--map-bits", "28"]
-    assert "Use fewer --map-bits, or raise --max-model-memory." in refused(capsys, *arguments)
+    arguments = [
+        "learn",
+        str(data),
+        "--quiet",
+        "--max-model-memory",
+        "100M",
+        "--feature-map",
+        "poly:2",
+        "--feature-map-bits",
+        "28",
+    ]
+    assert "Use fewer --feature-map-bits, or raise --max-model-memory." in refused(capsys, *arguments)
 
 
 def test_trees_of_wide_rows_are_grown_on_the_columns_that_have_values(tmp_path: Path) -> None:
@@ -307,7 +319,11 @@ def test_trees_of_wide_rows_are_grown_on_the_columns_that_have_values(tmp_path: 
     columns = np.array([7, far, far + 1])
     X = scipy.csr_array((values.ravel(), np.tile(columns, rows), np.arange(0, 3 * rows + 1, 3)), shape=(rows, far + 2))
     narrow = scipy.csr_array(values)
-    for make in (lambda: DecisionTree(depth=3), lambda: AdaBoost(rounds=5), lambda: Bagging(members=5, n_jobs=2)):
+    for make in (
+        lambda: DecisionTree(max_depth=3),
+        lambda: AdaBoost(n_estimators=5),
+        lambda: Bagging(n_estimators=5, n_jobs=2),
+    ):
         wide, plain = make().fit(X, y), make().fit(narrow, y)
         assert np.array_equal(wide.predict(X), plain.predict(narrow))
         trees, same = wide._require_fitted().members, plain._require_fitted().members
@@ -320,11 +336,11 @@ def test_members_of_an_ensemble_are_limited_together() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 4)), rng.integers(0, 2, 300)
     with limit_memory(100_000), pytest.raises(ModelTooLarge, match=r"\d+ members would need"):
-        RandomForest(trees=200, n_jobs=2).fit(X, y)
+        RandomForest(n_estimators=200, n_jobs=2).fit(X, y)
     with limit_memory(100_000):
-        RandomForest(trees=3).fit(X, y)
+        RandomForest(n_estimators=3).fit(X, y)
     with limit_memory(20_000), pytest.raises(ModelTooLarge, match=r"500 features would need"):
-        Bagging(Perceptron(), members=50).fit(rng.normal(size=(20, 500)), y[:20])
+        Bagging(Perceptron(), n_estimators=50).fit(rng.normal(size=(20, 500)), y[:20])
     with limit_memory(20_000), pytest.raises(ModelTooLarge, match=r"500 features with 2 classes would need"):
         MulticlassSVM().fit(rng.normal(size=(20, 500)), y[:20])
 

@@ -138,15 +138,15 @@ def field_of(value: Any, *path: Any) -> Callable[[dict[str, Any], dict[str, Any]
         (("labels",), [None, None], "labels must be those of a model that has learned something"),
         (("labels",), [0, 1, 2], "labels must be two"),
         (("rest",), "some", "rest must be one of"),
-        (("shuffle",), {"seed": 1}, "shuffle must be a record"),
+        (("shuffle",), {"random_state": 1}, "shuffle must be a record"),
         (("reading",), [1], "reading must be an object"),
         (("reading",), {"format": "../x"}, "format of reading must be one of"),
         (("learner",), "os.path", "learner must be one that this novikoff knows"),
         (("learner",), ["perceptron"], "learner must be a text"),
-        (("settings",), {"rate": "fast"}, "rate must be a number"),
+        (("settings",), {"learning_rate": "fast"}, "learning_rate must be a number"),
         (("settings",), {"colour": 1}, "settings must be those of perceptron"),
         (("settings",), [], "settings must be an object"),
-        (("settings", "tail"), [[[1]]], "tail must be a number"),
+        (("settings", "averaging_power"), [[[1]]], "averaging_power must be a number"),
     ],
 )
 def test_a_header_with_a_wrong_field_is_refused(path: Any, value: Any, match: str) -> None:
@@ -172,7 +172,7 @@ def test_a_deeply_nested_header_is_refused() -> None:
 def test_the_learner_inside_a_scheme_imports_no_other_module(name: str) -> None:
     model = novikoff.OneVsAll(novikoff.Perceptron()).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
     before = set(sys.modules)
-    refused(crafted(model, field_of(name, "settings", "learner", "name")), "There is no learner")
+    refused(crafted(model, field_of(name, "settings", "estimator", "name")), "There is no learner")
     assert set(sys.modules) == before
 
 
@@ -218,9 +218,11 @@ LARGE_CLAIMS: list[Callable[[], bytes]] = [
     lambda: crafted(fitted("halving-stumps"), field_of(2**50, "settings", "steps")),
     lambda: crafted(fitted("halving-stumps"), field_of(500_000, "settings", "steps")),
     lambda: crafted(fitted("elimination-2"), field_of(4, "settings", "k")),
-    lambda: crafted(mutations.FAMILIES["network"]["plain"](), field_of([2**16, 2**16], "settings", "hidden")),
-    lambda: crafted(mutations.FAMILIES["schemes"]["code-dense"](), field_of(2**40, "settings", "length")),
-    lambda: crafted(mutations.FAMILIES["online-ensembles"]["boosting"](), field_of(2**40, "settings", "members")),
+    lambda: crafted(
+        mutations.FAMILIES["network"]["plain"](), field_of([2**16, 2**16], "settings", "hidden_layer_sizes")
+    ),
+    lambda: crafted(mutations.FAMILIES["schemes"]["code-dense"](), field_of(2**40, "settings", "code_length")),
+    lambda: crafted(mutations.FAMILIES["online-ensembles"]["boosting"](), field_of(2**40, "settings", "n_estimators")),
 ]
 
 

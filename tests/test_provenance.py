@@ -85,7 +85,7 @@ def test_built_in_data_has_no_digest() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("data")
 def test_ensembles_store_provenance() -> None:
-    saved = ["--save", "m.model", "--provenance", "--quiet", "--scheme", "bagging", "--members", "2"]
+    saved = ["--save", "m.model", "--provenance", "--quiet", "--multiclass", "bagging", "--n-estimators", "2"]
     assert main(["learn", "breast-cancer", *saved]) == 0
     assert runs("m.model")[0]["novikoff"] == __version__
 

@@ -62,12 +62,12 @@ class Auto(BaseEstimator):
 
     Parameters
     ----------
-    shrink : float
+    beta : float
         β, from 0.01 to 0.99: what is left of a vote after a mistake.
-    share : float
+    fixed_share : float
         α, from 0 to 0.1: which share of all votes is redistributed evenly after a wrong prediction.
-    bias : bool
-        Add a feature that is always 1.
+    fit_intercept : bool
+        Add a feature that is always 1, the bias.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -107,16 +107,16 @@ class Auto(BaseEstimator):
     def __init__(
         self,
         *,
-        shrink: float = 0.8,
-        share: float = 0.001,
-        bias: bool = True,
+        beta: float = 0.8,
+        fixed_share: float = 0.001,
+        fit_intercept: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
     ) -> None:
-        self.shrink = shrink
-        self.share = share
-        self.bias = bias
+        self.beta = beta
+        self.fixed_share = fixed_share
+        self.fit_intercept = fit_intercept
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state

@@ -55,7 +55,7 @@ from novikoff.model_verifier import (
 from novikoff.part_files import lock_file, name_part, remove_stale_parts
 from novikoff.schema import SchemaError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 NO_CHECKSUM = "0" * 64
 DTYPE_ORDER = ("u8", "i8", "f8", "f4", "u4", "i4", "f2", "u2", "i2", "i1", "u1", "b1")
 """Of numbers, as NumPy calls them, in the order in which safetensors writes arrays of them."""

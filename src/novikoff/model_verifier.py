@@ -133,11 +133,11 @@ def check_reading(header: dict[str, Any], features: int) -> tuple[dict[str, Any]
         raise SchemaError(
             "the format of reading", f"one of {', '.join(formats.FORMAT_CLASSES)}", shorten(reading["format"])
         )
-    for name in ("map", "encoding"):
+    for name in ("feature_map", "encoding"):
         if reading.get(name) is not None:
             check_text(f"the {name} of reading", reading[name])
-    if reading.get("map_bits") is not None:
-        check_int("the map_bits of reading", reading["map_bits"], 1, 31)
+    if reading.get("feature_map_bits") is not None:
+        check_int("the feature_map_bits of reading", reading["feature_map_bits"], 1, 31)
     encoding = Encoding(reading)
     encoding.check(features)
     return reading, encoding
@@ -147,9 +147,9 @@ def check_shuffle(header: dict[str, Any]) -> dict[str, Any] | None:
     if header.get("shuffle") is None:
         return None
     shuffle = check_dict("shuffle", header["shuffle"])
-    if set(shuffle) != {"algorithm", "seed", "rows"} or shuffle["algorithm"] != ALGORITHM:
-        raise SchemaError("shuffle", f"a record of {ALGORITHM} with seed and rows", shorten(shuffle))
-    check_int("the seed of shuffle", shuffle["seed"], 0, MAX_SEED)
+    if set(shuffle) != {"algorithm", "random_state", "rows"} or shuffle["algorithm"] != ALGORITHM:
+        raise SchemaError("shuffle", f"a record of {ALGORITHM} with random_state and rows", shorten(shuffle))
+    check_int("the random_state of shuffle", shuffle["random_state"], 0, MAX_SEED)
     check_int("the rows of shuffle", shuffle["rows"], 0, MAX_COUNT)
     return shuffle
 

@@ -120,7 +120,7 @@ def test_a_refused_batch_with_a_third_class_changes_nothing() -> None:
     shrink=st.sampled_from([0.1, 0.5, 0.8, 0.97]),
 )
 def test_no_stream_with_new_classes_breaks_the_bound(rows: list[tuple[int, int, str]], shrink: float) -> None:
-    model = Auto(shrink=shrink)
+    model = Auto(beta=shrink)
     for a, b, label in rows:
         model.learn_one({"p": float(a), "q": float(b)}, label)
     [bound] = model.bounds()
@@ -175,7 +175,7 @@ def test_auto_works_inside_other_estimators() -> None:
     assert to_bytes(Kesler().fit(X, y)) == to_bytes(Kesler(Auto()).fit(X, y))
     assert OnlineToBatch(Auto(), method="random-stopping").fit(X, y).ledger_.examples == 80
     X, y = classes()
-    model = Bagging(Auto(), members=3).fit(X, y)
+    model = Bagging(Auto(), n_estimators=3).fit(X, y)
     assert model.score(X, y) > 0.7
     with pytest.raises(InputError, match="OneVsAll takes learners"):
         OneVsAll(Auto()).fit(X, y)
@@ -186,11 +186,11 @@ def test_scikit_learn_can_clone_and_search_it() -> None:
     assert cross_val_score(Auto(passes=5), X, y, cv=5).mean() > 0.9
     search = GridSearchCV(Auto(), {"passes": [1, 5]}, cv=3).fit(X, y)
     assert search.best_params_["passes"] == 5
-    fitted = Auto(shrink=0.5).fit(X, y)
+    fitted = Auto(beta=0.5).fit(X, y)
     assert clone(fitted).get_params() == fitted.get_params()
     assert not hasattr(clone(fitted), "classes_")
-    fitted.set_params(shrink=0.6)
-    with pytest.raises(InputError, match="shrink"):
+    fitted.set_params(beta=0.6)
+    with pytest.raises(InputError, match="beta"):
         fitted.partial_fit(X, y)
 
 

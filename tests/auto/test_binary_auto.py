@@ -32,7 +32,7 @@ class Twin:
     """Members over columns of weights, one for each class; two labels have one column, whose sign tells."""
 
     def __init__(self, columns: int, features: int, model: Any, precision: Any) -> None:
-        self.beta, self.alpha, self.bias = model.shrink, model.share, float(model.bias)
+        self.beta, self.alpha, self.bias = model.beta, model.fixed_share, float(model.fit_intercept)
         self.kind = precision
         self.scale, self.lengths, self.t = [0.0] * features, 0.0, 0
         shape = (columns, features + 1)
@@ -193,7 +193,7 @@ def test_two_labels_equal_the_reference_to_the_last_bit(form: Any, kind: Any) ->
     for seed in range(3):
         X, y = real(seed, rows=120)
         X = X.astype(kind)
-        model = BinaryAuto(shuffle=False, bias=seed != 1, shrink=0.7, share=0.01).fit(form(X), y)
+        model = BinaryAuto(shuffle=False, fit_intercept=seed != 1, beta=0.7, fixed_share=0.01).fit(form(X), y)
         twin = TwoLabels(1, X.shape[1], model, kind).run(X, y)
         same(model._state, twin)
         assert model.ledger_.mistakes == twin.mistakes
@@ -207,7 +207,7 @@ def test_many_classes_equal_the_reference_to_the_last_bit(form: Any) -> None:
         y = np.random.default_rng(seed).integers(0, 4, len(X))
         y[:4] = range(4)
         model = Kesler(BinaryAuto(shuffle=False)).fit(form(X), y)
-        twin = Classes(4, X.shape[1], model.learner, kind).run(X, y)
+        twin = Classes(4, X.shape[1], model.estimator, kind).run(X, y)
         same(model._state, twin)
         assert model.ledger_.mistakes == twin.mistakes
 
@@ -224,7 +224,7 @@ def test_many_classes_equal_the_reference_to_the_last_bit(form: Any) -> None:
 def test_no_stream_breaks_the_bound(rows: list[tuple[int, int, str]], shrink: float, share: float) -> None:
     """Labels as drawn, of two and three classes; new classes come as they come."""
     for classes in ("ab", "abc"):
-        learner = BinaryAuto(shuffle=False, shrink=shrink, share=share)
+        learner = BinaryAuto(shuffle=False, beta=shrink, fixed_share=share)
         model = learner if classes == "ab" else Kesler(learner)
         for a, b, label in rows:
             if label in classes:
@@ -238,7 +238,7 @@ def test_no_stream_breaks_the_bound(rows: list[tuple[int, int, str]], shrink: fl
 @pytest.mark.parametrize("shrink", [0.2, 0.8])
 def test_an_adversary_does_not_break_the_bound(shrink: float) -> None:
     """Every label is the opposite of the prediction: the master errs always, so that the best member must err often."""
-    model = BinaryAuto(shuffle=False, shrink=shrink)
+    model = BinaryAuto(shuffle=False, beta=shrink)
     draw = np.random.default_rng(5)
     for _ in range(400):
         x = {f"f{j}": float(v) for j, v in enumerate(draw.normal(size=3))}
@@ -252,7 +252,7 @@ def test_an_adversary_does_not_break_the_bound(shrink: float) -> None:
 
 def test_an_expert_that_lost_its_weight_recovers() -> None:
     """Without shares, and with votes that shrink to a hundredth: one that all others have outrun is still there."""
-    model = BinaryAuto(shuffle=False, shrink=0.01, share=0.0).fit([[1.0], [-1.0]], [1, -1])
+    model = BinaryAuto(shuffle=False, beta=0.01, fixed_share=0.0).fit([[1.0], [-1.0]], [1, -1])
     geometry = model._state.updater  # type: ignore[union-attr]
     before = geometry.scalars[VOTES : VOTES + 4].copy()
     for _ in range(400):
@@ -269,14 +269,16 @@ def test_an_expert_that_lost_its_weight_recovers() -> None:
 
 
 def test_the_bound_equals_its_formula() -> None:
-    assert mistake_bounds.weighted_majority(experts=4, mistakes=5, shrink=0.84, share=0.08, examples=100) == math.inf
-    with pytest.raises(InputError, match="shrink must be"):
-        mistake_bounds.weighted_majority(experts=4, mistakes=5, shrink=0.0)
+    assert (
+        mistake_bounds.weighted_majority(experts=4, mistakes=5, beta=0.84, fixed_share=0.08, examples=100) == math.inf
+    )
+    with pytest.raises(InputError, match="beta must be"):
+        mistake_bounds.weighted_majority(experts=4, mistakes=5, beta=0.0)
     exact = (math.log(4) + 10 * math.log(2)) / math.log(4 / 3)
-    assert mistake_bounds.weighted_majority(experts=4, mistakes=10, shrink=0.5) == pytest.approx(exact, rel=1e-12)
-    more = mistake_bounds.weighted_majority(experts=4, mistakes=10, shrink=0.5, share=0.01, examples=10**6)
+    assert mistake_bounds.weighted_majority(experts=4, mistakes=10, beta=0.5) == pytest.approx(exact, rel=1e-12)
+    more = mistake_bounds.weighted_majority(experts=4, mistakes=10, beta=0.5, fixed_share=0.01, examples=10**6)
     assert exact < more < 1.1 * exact
-    assert mistake_bounds.weighted_majority(experts=4, mistakes=0, shrink=0.99, share=0.1) == math.inf
+    assert mistake_bounds.weighted_majority(experts=4, mistakes=0, beta=0.99, fixed_share=0.1) == math.inf
 
 
 def test_the_certificate_states_the_bound_and_is_verified() -> None:
@@ -327,7 +329,7 @@ def test_coefficients_and_intercept_give_the_prediction_of_their_member() -> Non
 
 def test_weights_of_all_classes_are_in_the_same_units() -> None:
     """A feature grows a thousandfold, while two of three classes don't move: their weights shrink with it."""
-    model = Kesler(BinaryAuto(shuffle=False, bias=False))
+    model = Kesler(BinaryAuto(shuffle=False, fit_intercept=False))
     for _ in range(3):
         for label in "abc":
             model.learn_one({"x": 1.0 + ord(label) - ord("a"), label: 1.0}, label)
@@ -396,12 +398,12 @@ def test_auto_is_the_default_of_the_command_line(
     data.write_text(lines)
     assert main(["learn", str(data), "--json", "--quiet", "--save", str(tmp_path / "m")]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert (report["learner"], report.get("scheme")) == (learner, scheme)
+    assert (report["learner"], report.get("multiclass")) == (learner, scheme)
     assert main(["predict", str(tmp_path / "m"), str(data), "--quiet"]) == 0
     assert main(["inspect", str(tmp_path / "m")]) == 0
 
 
 def test_an_error_names_the_learner_that_has_the_setting(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["learn", "iris", "--tail", "3"])
-    assert "--tail is a setting of arow, perceptron, sgd" in capsys.readouterr().err
+        main(["learn", "iris", "--averaging-power", "3"])
+    assert "--averaging-power is a setting of arow, perceptron, sgd" in capsys.readouterr().err

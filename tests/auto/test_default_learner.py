@@ -43,7 +43,7 @@ def test_learn_reports_which_learner_is_used(
     assert main(["learn", name, "--json"]) == 0
     told = capsys.readouterr()
     assert json.loads(told.out)["learner"] == expected
-    message = f"auto can't be used with --scheme {scheme}: using arow\n"
+    message = f"auto can't be used with --multiclass {scheme}: using arow\n"
     assert (message in told.err) == (expected == "arow")
     assert main(["learn", name, "--json", "--quiet"]) == 0
     assert capsys.readouterr().err == ""
@@ -63,10 +63,10 @@ def shards() -> list[Any]:
 
 def test_a_cluster_uses_arow_and_reports_it() -> None:
     learner = DistributedLearner(rounds=2)
-    assert repr(learner) == "DistributedLearner(learner=AROW(), rounds=2)"
+    assert repr(learner) == "DistributedLearner(estimator=AROW(), rounds=2)"
     with pytest.warns(DefaultLearnerWarning, match="AROW is used"):
         learner.fit(shards())
-    assert learner.learner is None  # as scikit-learn's clone wants it
+    assert learner.estimator is None  # as scikit-learn's clone wants it
     assert isinstance(learner.learner_, AROW)
     same = DistributedLearner(AROW(), rounds=2).fit(shards())
     assert to_bytes(learner.model_) == to_bytes(same.model_)
@@ -103,9 +103,9 @@ def test_the_server_uses_auto_by_default(server: Server, tmp_path: Path) -> None
     ("learner", "settings", "inside"),
     [
         ("kesler", {}, "auto"),
-        ("kesler", {"learner": {}}, "auto"),
+        ("kesler", {"estimator": {}}, "auto"),
         ("kesler", {"update": "uniform"}, "arow"),
-        ("one-vs-all", {"learner": {"settings": {"r": 2.0}}}, "arow"),
+        ("one-vs-all", {"estimator": {"settings": {"r": 2.0}}}, "arow"),
         ("multi-label", {}, "arow"),
         ("online-to-batch", {}, "perceptron"),
         ("kesler", {"learner": {"name": "perceptron"}}, "perceptron"),
@@ -114,6 +114,6 @@ def test_the_server_uses_auto_by_default(server: Server, tmp_path: Path) -> None
 def test_the_status_shows_the_learner_inside_a_scheme(learner: str, settings: dict[str, Any], inside: str) -> None:
     served = ServedModel("m", create_learner(learner, settings), Limits(), created=0.0)
     status = served.describe(None)
-    assert (status.learner, status.settings["learner"]["name"]) == (learner, inside)
+    assert (status.learner, status.settings["estimator"]["name"]) == (learner, inside)
     again = create_learner(learner, status.settings)  # as the journal has it
     assert repr(again) == repr(served.learner)

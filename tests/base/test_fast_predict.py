@@ -114,11 +114,11 @@ def test_settings_and_copies() -> None:
     model = Perceptron().fit(X, y)
     before = [model.score_one(x) for x in X]
     twin = copy.copy(model)
-    assert [model.set_params(rate=0.5).score_one(x) for x in X] == [s / 2 for s in before]
-    model.rate = 2.0
+    assert [model.set_params(learning_rate=0.5).score_one(x) for x in X] == [s / 2 for s in before]
+    model.learning_rate = 2.0
     assert [model.score_one(x) for x in X] == [2 * s for s in before]
     assert twin._score_function is None
-    twin.rate = 1.0
+    twin.learning_rate = 1.0
     assert [twin.score_one(x) for x in X] == before
     tied = Perceptron().fit(X, y)
     labels = []

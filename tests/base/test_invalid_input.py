@@ -173,8 +173,8 @@ def test_steps_that_would_overflow_the_weights_are_refused() -> None:
     model = SGD(loss="hinge", schedule="constant")
     with pytest.raises(WeightOverflowError):
         model.fit(X, y, sample_weight=[1e39, 1.0])
-    with pytest.raises(InputError, match="rate must be at most"):
-        SGD(rate=1e200).fit(X, y)
+    with pytest.raises(InputError, match="learning_rate must be at most"):
+        SGD(learning_rate=1e200).fit(X, y)
 
 
 def test_duplicate_columns_are_summed_and_sorted() -> None:
@@ -195,8 +195,8 @@ def test_duplicate_columns_are_summed_and_sorted() -> None:
     cancelled = sp.csr_matrix(([2.0, 1.0, -1.0], [2, 0, 0], [0, 3]), (1, 3))
     assert (fresh(name).partial_fit(cancelled, [1]).coef_ == fresh(name).partial_fit([[0, 0, 2.0]], [1]).coef_).all()
     hundred = sp.csr_matrix((np.ones(100), np.zeros(100, int), [0, 100]), (1, 1))
-    assert Perceptron(bias=False).partial_fit(hundred, [-1], classes=[-1, 1]).ledger_.radius == 100.0
-    assert Perceptron(bias=False).learn_one(["a"] * 9, -1).ledger_.radius == 9.0
+    assert Perceptron(fit_intercept=False).partial_fit(hundred, [-1], classes=[-1, 1]).ledger_.radius == 100.0
+    assert Perceptron(fit_intercept=False).learn_one(["a"] * 9, -1).ledger_.radius == 9.0
 
 
 def test_matrices_of_different_shapes_are_refused() -> None:
@@ -340,8 +340,8 @@ def test_a_refused_first_example_leaves_the_learner_unfitted() -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (Perceptron(rate=0.0), "rate must be a number above 0, but is 0.0"),
-        (Perceptron(rate=np.nan), "rate must be"),
+        (Perceptron(learning_rate=0.0), "learning_rate must be a number above 0, but is 0.0"),
+        (Perceptron(learning_rate=np.nan), "learning_rate must be"),
         (Perceptron(margin=-1.0), "margin must be a number of at least 0"),
         (Perceptron(tie="both"), "tie must be one of positive, negative, but is 'both'"),  # type: ignore[arg-type]
         (Perceptron(passes=0), "passes must be a whole number of at least 1"),
@@ -353,13 +353,13 @@ def test_a_refused_first_example_leaves_the_learner_unfitted() -> None:
         (SGD(loss="l0"), "loss must be one of hinge, logistic, squared"),  # type: ignore[arg-type]
         (SGD(schedule="never"), "schedule must be one of"),  # type: ignore[arg-type]
         (SGD(average=True, l1=0.1), "average and l1 exclude each other"),
-        (SGD(average=True, l2=0.1, tail=2.0), "tail must be 1 with average and l2, but is 2.0"),
+        (SGD(average=True, l2=0.1, averaging_power=2.0), "averaging_power must be 1 with average and l2, but is 2.0"),
         (SGD(l2=-1.0), "l2 must be"),
-        (Perceptron(tail=0.5), "tail must be a number from 1 to 20, but is 0.5"),
-        (AROW(tail=21.0), "tail must be a number from 1 to 20"),
+        (Perceptron(averaging_power=0.5), "averaging_power must be a number from 1 to 20, but is 0.5"),
+        (AROW(averaging_power=21.0), "averaging_power must be a number from 1 to 20"),
         (AROW(r=0.0), "r must be a number from 1e-09 to 1e\\+09, but is 0.0"),
         (PNormPerceptron(p="3"), "p must be a number"),  # type: ignore[arg-type]
-        (Perceptron(bias="no"), "bias must be True or False"),  # type: ignore[arg-type]
+        (Perceptron(fit_intercept="no"), "bias must be True or False"),  # type: ignore[arg-type]
         (SGD(average="no"), "average must be True or False"),  # type: ignore[arg-type]
     ],
 )
@@ -392,14 +392,14 @@ def learn_all(model: Any, X: Any, y: Any) -> None:
 
 def test_diverging_weights_stop_learning_with_an_error() -> None:
     X, y = np.array([[1e6], [2e6]] * 400), [0, 1] * 400
-    model = SGD(loss="squared", schedule="constant", rate=1.0)
+    model = SGD(loss="squared", schedule="constant", learning_rate=1.0)
     with pytest.raises(WeightOverflowError, match="grew out of range"):
         model.fit(X, y)
     assert not hasattr(model, "coef_")
     with pytest.raises(WeightOverflowError, match="grew out of range"):
         learn_all(model, X, y)
     assert np.isfinite(model.coef_).all()
-    single = SGD(loss="squared", schedule="constant", rate=1.0).partial_fit(X[:1].astype(np.float32), [0])
+    single = SGD(loss="squared", schedule="constant", learning_rate=1.0).partial_fit(X[:1].astype(np.float32), [0])
     with pytest.raises(WeightOverflowError, match="grew out of range"):
         learn_all(single, X, y)
     assert np.isfinite(single.coef_).all()

@@ -25,7 +25,7 @@ def wrong_by_a_plain_loop(X: Any, y: Any) -> list[int]:
 def test_mistakes_are_listed_by_the_number_of_the_example() -> None:
     X = np.sign(np.random.default_rng(0).standard_normal((500, 4)))
     y = np.where(X.sum(axis=1) > 1, 1, -1)
-    model = Perceptron(bias=False, shuffle=False).fit(X, y)
+    model = Perceptron(fit_intercept=False, shuffle=False).fit(X, y)
     assert model.ledger_.mistake_times.tolist() == wrong_by_a_plain_loop(X, y)
     assert model.ledger_.stride == 1
 
@@ -34,7 +34,7 @@ def test_a_long_list_of_mistakes_is_thinned_and_stays_correct() -> None:
     """Labels by coin: about every second example is a mistake, far more than the list holds."""
     rng = np.random.default_rng(1)
     X, y = np.sign(rng.standard_normal((30_000, 3))), rng.choice([-1, 1], 30_000)
-    ledger = Perceptron(bias=False, shuffle=False).fit(X, y).ledger_
+    ledger = Perceptron(fit_intercept=False, shuffle=False).fit(X, y).ledger_
     times = wrong_by_a_plain_loop(X, y)
     assert len(times) > 2 * MAX_LISTED_MISTAKES
     assert ledger.mistakes == len(times)

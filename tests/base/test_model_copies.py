@@ -50,7 +50,7 @@ def test_a_shallow_copy_learns_by_itself() -> None:
     assert to_bytes(model) == before
 
 
-@pytest.mark.parametrize("model", [Perceptron(), SGD(), MultilayerPerceptron(hidden=(3,))], ids=repr)
+@pytest.mark.parametrize("model", [Perceptron(), SGD(), MultilayerPerceptron(hidden_layer_sizes=(3,))], ids=repr)
 def test_a_model_on_read_only_memory_predicts_and_is_saved_but_does_not_learn(model: Any, tmp_path: Path) -> None:
     frozen = copy.deepcopy(model.fit(X, Y))
     geometry = frozen._state.updater

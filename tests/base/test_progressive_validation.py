@@ -21,8 +21,8 @@ OTHERS: dict[str, Any] = {
     "online-to-batch": OnlineToBatch(),
     "online-to-batch-vote": OnlineToBatch(method="vote"),
     "online-to-batch-penalised": OnlineToBatch(method="penalised"),
-    "online-bagging": OnlineBagging(members=3),
-    "online-boosting": OnlineBoosting(members=3),
+    "online-bagging": OnlineBagging(n_estimators=3),
+    "online-boosting": OnlineBoosting(n_estimators=3),
 }
 QUICK = {"kesler", "label-ranking", "multilayer-perceptron", "online-to-batch"}
 FIXED_WIDTH = set(ALL) - set(GROWING)

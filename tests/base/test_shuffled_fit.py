@@ -130,7 +130,7 @@ def test_fit_equals_learning_the_rows_in_that_order(name: str, form: Any) -> Non
         known = {"classes": np.unique(y)} if number == 0 else {}
         other.partial_fit(form(X[order]), y[order], **known)
     assert learned(model) == learned(other)
-    assert to_header_and_tensors(model)[0]["shuffle"] == {"algorithm": ALGORITHM, "seed": 7, "rows": 90}
+    assert to_header_and_tensors(model)[0]["shuffle"] == {"algorithm": ALGORITHM, "random_state": 7, "rows": 90}
     assert "shuffle" not in to_header_and_tensors(other)[0]
 
 
@@ -176,8 +176,8 @@ def test_a_gram_matrix_keeps_its_columns() -> None:
 
 def test_members_of_an_ensemble_learn_sorted_data() -> None:
     X, y = load_iris(return_X_y=True)
-    assert Bagging(Kesler(AROW(passes=3)), members=5).fit(X, y).score(X, y) > 0.9
-    unshuffled = Bagging(Kesler(AROW(passes=3, shuffle=False)), members=5).fit(X, y)
+    assert Bagging(Kesler(AROW(passes=3)), n_estimators=5).fit(X, y).score(X, y) > 0.9
+    unshuffled = Bagging(Kesler(AROW(passes=3, shuffle=False)), n_estimators=5).fit(X, y)
     assert unshuffled._require_fitted() is not None
 
 
@@ -277,7 +277,7 @@ def test_the_model_file_records_the_order(tmp_path: Any) -> None:
     path = tmp_path / "a.model"
     save(Perceptron(random_state=11).fit(X, y), path)
     loaded = load(path)
-    assert loaded._state.shuffle == {"algorithm": ALGORITHM, "seed": 11, "rows": 30}
+    assert loaded._state.shuffle == {"algorithm": ALGORITHM, "random_state": 11, "rows": 30}
     save(loaded, tmp_path / "b.model")
     assert path.read_bytes() == (tmp_path / "b.model").read_bytes()
 
@@ -302,7 +302,7 @@ def test_a_certificate_with_another_seed_or_number_of_passes_is_refused() -> Non
     X, y = real(3, 60, 4)
     document = certify(Perceptron(passes=3, random_state=5).fit(X, y), X, y).document
     for changes in (
-        {"shuffle": {**document["shuffle"], "seed": 6}},
+        {"shuffle": {**document["shuffle"], "random_state": 6}},
         {"settings": {**document["settings"], "random_state": 6}},
         {"settings": {**document["settings"], "shuffle": False}},
         {"passes": 1},

@@ -155,8 +155,8 @@ def test_get_params_works_with_a_decorated_init() -> None:
 
     class Mine(Perceptron):
         @noted
-        def __init__(self, rate: float = 2.0, *, average: bool = True) -> None:
-            super().__init__(rate=rate, average=average)
+        def __init__(self, learning_rate: float = 2.0, *, average: bool = True) -> None:
+            super().__init__(learning_rate=learning_rate, average=average)
 
-    assert Mine(average=False).get_params() == {"rate": 2.0, "average": False}
+    assert Mine(average=False).get_params() == {"learning_rate": 2.0, "average": False}
     assert clone(Mine(average=False)).average is False

@@ -105,7 +105,7 @@ def test_small_streams_are_decided_as_by_the_reference(kind: str, bias: bool, da
 
 
 def decided_as_by_the_twin(X: np.ndarray, y: np.ndarray, kind: str, bias: bool) -> None:
-    proof, expected = separable(X, y, bias=bias), twin(signed(X, y, bias))
+    proof, expected = separable(X, y, fit_intercept=bias), twin(signed(X, y, bias))
     if kind == "far apart" and proof.separable is None:
         assert expected  # by no u in double precision
         return
@@ -124,7 +124,7 @@ def test_linear_programming_alone_decides_the_same(
         monkeypatch.setattr(search, name, value)
     monkeypatch.setattr(cycling_perceptron, "MAX_VALUES", 0)
     X, y = data.draw(streams(kind))
-    proof = separable(sp.csr_matrix(X), y, bias=bias, passes=1)
+    proof = separable(sp.csr_matrix(X), y, fit_intercept=bias, passes=1)
     assert proof.separable in (twin(signed(X, y, bias)), None)
     if kind == "whole":
         assert proof.separable is not None
@@ -148,7 +148,7 @@ def test_larger_streams_have_proofs(seed: int, n: int, noise: float, bias: bool)
     u = rng.normal(size=n) / np.abs(X).max(axis=0)
     y = np.where((X @ u > 0) ^ (rng.random(150) < noise), 1, -1)
     assume(len(set(y.tolist())) == 2)
-    proof = separable(X, y, bias=bias)
+    proof = separable(X, y, fit_intercept=bias)
     assert proof.separable if noise == 0.0 else proof.separable is not None
     confirmed(X, y, proof, bias)
 
@@ -164,7 +164,7 @@ def test_two_equal_rows_with_different_labels_are_the_whole_proof() -> None:
 
 def test_a_row_of_zeros_is_a_proof_of_its_own_without_a_bias() -> None:
     X, y = [[1.0, 2.0], [0.0, 0.0], [-1.0, 0.0]], [1, 1, 0]
-    proof = separable(X, y, bias=False)
+    proof = separable(X, y, fit_intercept=False)
     assert isinstance(proof, NotSeparable)
     assert (proof.rows, proof.weights) == ((1,), (1,))
     assert separable(X, y).separable
@@ -172,7 +172,7 @@ def test_a_row_of_zeros_is_a_proof_of_its_own_without_a_bias() -> None:
 
 def test_opposite_rows_of_one_label_contradict_each_other_without_a_bias() -> None:
     X, y = [[1.0, 2.0], [-1.0, -2.0], [5.0, 0.0]], [1, 1, 0]
-    proof = separable(X, y, bias=False)
+    proof = separable(X, y, fit_intercept=False)
     assert isinstance(proof, NotSeparable)
     assert proof.rows == (0, 1)
 
@@ -181,14 +181,14 @@ def test_opposite_rows_of_one_label_contradict_each_other_without_a_bias() -> No
 def test_constant_empty_and_equal_columns_do_not_change_the_answer(bias: bool) -> None:
     X = np.array([[x, 1.0, 0.0, x, 7.0] for x in (0.0, 1.0, 2.0, 3.0)])
     for y, answer in (([0, 0, 1, 1], True), ([0, 1, 1, 0], False)):
-        proof = separable(X, y, bias=bias)
+        proof = separable(X, y, fit_intercept=bias)
         assert proof.separable is answer
         confirmed(X, y, proof, bias)
 
 
 def test_a_single_label_is_separable() -> None:
     X, y = orthonormal(20).whole()
-    proof = separable(X, y, bias=False)
+    proof = separable(X, y, fit_intercept=False)
     assert isinstance(proof, Separable)
     assert proof.allowance == pytest.approx(20)  # and the Perceptron makes them all
     assert proof.check(X, y)
@@ -237,7 +237,7 @@ def test_the_margin_is_nearly_the_widest() -> None:
     X = rng.normal(size=(300, 5))
     s = X @ [1, 2, 3, 4, 5]
     X, y = X[np.abs(s) > 0.5], (s > 0)[np.abs(s) > 0.5]
-    proof = separable(X, y, bias=False)
+    proof = separable(X, y, fit_intercept=False)
     from sklearn.svm import SVC
 
     weights = SVC(kernel="linear", C=1e6).fit(np.vstack([X, -X]), np.concatenate([y, ~y])).coef_[0]
@@ -321,7 +321,7 @@ def test_invalid_proofs_are_refused() -> None:
 
 def test_undecided_reports_what_was_tried_and_claims_nothing() -> None:
     X, y = CONCEPTS["xor"](examples=1000, n=20).whole()
-    proof = separable(X, y, passes=1, seconds=1e-9)
+    proof = separable(X, y, passes=1, time_limit=1e-9)
     assert isinstance(proof, Undecided)
     assert proof.separable is None
     assert proof.check(X, y)
@@ -339,13 +339,15 @@ def test_a_margin_below_double_precision_is_not_claimed() -> None:
     X = [[1e6, 0, 1e-6], [0, 0, -1], [-1, 1e6, 1e6], [0, 1, 1]]
     y = [-1, 1, -1, 1]
     assert twin(signed(X, y, False))
-    proof = separable(X, y, bias=False)
+    proof = separable(X, y, fit_intercept=False)
     assert isinstance(proof, Undecided)
     assert "a separator exists" in str(proof)
     assert proof.check(X, y)
 
 
-@pytest.mark.parametrize("wrong", [{"passes": 0}, {"seconds": 0}, {"seconds": math.nan}, {"bias": "yes"}])
+@pytest.mark.parametrize(
+    "wrong", [{"passes": 0}, {"time_limit": 0}, {"time_limit": math.nan}, {"fit_intercept": "yes"}]
+)
 def test_invalid_settings_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         separable(CORNERS, XOR, **wrong)
@@ -411,15 +413,15 @@ def test_exit_codes_say_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "not separable" in out
     assert "1/4" in out
     assert "Perceptron" in err
-    assert main(["separable", either, "--no-bias", "--quiet"]) == 1
-    assert main(["separable", either, "--seconds", "0"]) == 2
+    assert main(["separable", either, "--no-fit-intercept", "--quiet"]) == 1
+    assert main(["separable", either, "--time-limit", "0"]) == 2
     assert main(["separable", str(tmp_path / "none.svm")]) == 2
 
 
 def test_undecided_has_its_own_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "xor.svm")
     assert main(["generate", "xor", "--attributes", "20", "--output", path]) == 0
-    assert main(["separable", path, "--passes", "1", "--seconds", "1e-9", "--json", "--quiet"]) == 3
+    assert main(["separable", path, "--passes", "1", "--time-limit", "1e-9", "--json", "--quiet"]) == 3
     assert json.loads(capsys.readouterr().out)["separable"] is None
 
 
@@ -443,7 +445,7 @@ def test_a_proof_is_saved_and_verified(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_one_label_against_the_rest_is_decided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     proof = str(tmp_path / "proof.json")
-    how = ["separable", "iris", "--quiet", "--positive"]
+    how = ["separable", "iris", "--quiet", "--positive-label"]
     assert main([*how, "setosa", "--proof", proof]) == 0
     assert json.loads(Path(proof).read_text())["labels"] == {"negative": "not setosa", "positive": "setosa"}
     assert main([*how, "setosa", "--check", proof]) == 0
@@ -463,7 +465,7 @@ def test_one_label_against_the_rest_is_decided(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize("bias", [True, False])
 def test_real_data(name: str, answer: bool, bias: bool) -> None:
     X, y = load_svmlight_file(str(DATA_FOLDER / f"{name}.svm.gz"), dtype=np.float32)
-    proof = separable(X, y, bias=bias)
+    proof = separable(X, y, fit_intercept=bias)
     assert proof.separable is answer
     assert proof.check(X, y)
 

@@ -51,9 +51,9 @@ def plain_text(rows: Rows, y: Any, vw: bool) -> str:
 @given(st.integers(1, 1200), st.integers(1, 40), st.booleans(), st.booleans(), st.integers(0, 99))
 def test_the_text_equals_that_of_the_slow_reference(n: int, examples: int, real: bool, vw: bool, seed: int) -> None:
     stream = (
-        linear_threshold(n=n % 30 + 1, examples=examples, seed=seed)
+        linear_threshold(n=n % 30 + 1, examples=examples, random_state=seed)
         if real
-        else disjunction(n=n, k=1, density=seed / 99, examples=examples, seed=seed)
+        else disjunction(n=n, k=1, density=seed / 99, examples=examples, random_state=seed)
     )
     text_of = RowWriter("vw" if vw else "svmlight", stream.truth.n)
     for rows, y in stream.blocks():
@@ -81,7 +81,7 @@ def test_vw_files_read_back_exactly(concept: str, tmp_path: Path) -> None:
     path = tmp_path / "data.vw"
     assert main(["generate", concept, "--format", "vw", "--output", str(path)]) == 0
     X, y = EVERYTHING[concept]().whole()
-    files = novikoff.read(path, bits=0)
+    files = novikoff.read(path, hash_bits=0)
     table, labels = files.whole()
     assert (labels == y).all()
     found = np.zeros(X.shape, np.float32)
@@ -93,10 +93,14 @@ def test_vw_files_read_back_exactly(concept: str, tmp_path: Path) -> None:
 
 def test_options_are_the_parameters(tmp_path: Path) -> None:
     path = tmp_path / "data.svm"
-    options = "--attributes 30 --relevant 4 --least 2 --examples 50 --density 0.2 --balance none --noise 0.1 --drift 3"
-    assert main(["generate", "m-of-n", *options.split(), "--negated", "--seed", "9", "--output", str(path)]) == 0
+    options = (
+        "--attributes 30 --relevant 4 --threshold 2 --examples 50 --density 0.2 --balance none --noise 0.1 --drift 3"
+    )
+    assert (
+        main(["generate", "m-of-n", *options.split(), "--negated", "--random-state", "9", "--output", str(path)]) == 0
+    )
     stream = CONCEPTS["m-of-n"](
-        n=30, k=4, m=2, examples=50, density=0.2, balance=None, noise=0.1, drift=3, negated=True, seed=9
+        n=30, k=4, m=2, examples=50, density=0.2, balance=None, noise=0.1, drift=3, negated=True, random_state=9
     )
     X, y = stream.whole()
     theirs, labels = load_svmlight_file(str(path), n_features=30, zero_based=False)

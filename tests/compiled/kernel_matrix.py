@@ -49,8 +49,8 @@ INSIDE: list[Any] = [
     MarginPerceptron(gamma=0.05),
     PNormPerceptron(p=4.5),
     SGD(),
-    SGD(loss="hinge", schedule="constant", rate=0.25),
-    SGD(loss="squared", schedule="sqrt", rate=0.1, average=True),
+    SGD(loss="hinge", schedule="constant", learning_rate=0.25),
+    SGD(loss="squared", schedule="sqrt", learning_rate=0.1, average=True),
     SGD(schedule="sqrt", l2=0.3),
     AROW(),
     BalancedWinnow(alpha=1.2),
@@ -62,14 +62,14 @@ INSIDE: list[Any] = [
 SCHEMES: list[Any] = [
     OneVsAll(),
     AllVsAll(),
-    OutputCode(code="sparse", length=5, decoding="loss"),
+    OutputCode(code="sparse", code_length=5, decoding="loss"),
     Kesler(),
     Hierarchical(),
     MultiLabel(),
     MultiLabel(update="uniform"),
     LabelRanking(),
-    OnlineBagging(members=3),
-    OnlineBoosting(members=3),
+    OnlineBagging(n_estimators=3),
+    OnlineBoosting(n_estimators=3),
 ]
 
 
@@ -130,7 +130,7 @@ def schemes() -> None:
                 y = labels_for(scheme, len(X))
                 try:
                     for form in forms(X) if least == -np.inf else (X, csr_matrix(X)):
-                        model = type(scheme)(**{**scheme.get_params(deep=False), "learner": inner})
+                        model = type(scheme)(**{**scheme.get_params(deep=False), "estimator": inner})
                         model.fit(form, y).predict(form)
                     model.partial_fit(X[:2], y[:2]).decision_function(X)
                     for _ in range(3):
@@ -161,13 +161,13 @@ def others() -> None:
         y, two = np.arange(len(X)) % 3, np.where(X[:, 1] > 0, 1, -1)
         for form in forms(X):
             for model in (
-                MulticlassSVM(tolerance=0.1),
-                MultilayerPerceptron(hidden=(3,)),
+                MulticlassSVM(tol=0.1),
+                MultilayerPerceptron(hidden_layer_sizes=(3,)),
                 KernelPerceptron(),
                 KernelPerceptron(kernel="rbf:0.5", budget=5),
-                DecisionTree(depth=3),
-                Bagging(members=2),
-                RandomForest(trees=2),
+                DecisionTree(max_depth=3),
+                Bagging(n_estimators=2),
+                RandomForest(n_estimators=2),
                 Auto(),
             ):
                 try:
@@ -176,7 +176,7 @@ def others() -> None:
                     model.fit(form, two).predict(form)
                 if isinstance(model, MultilayerPerceptron):
                     model.partial_fit(form[:1], y[:1])
-            AdaBoost(rounds=3).fit(form, two).predict(form)
+            AdaBoost(n_estimators=3).fit(form, two).predict(form)
             for method in ("random-stopping", "controlled-testing", "longest-survivor", "penalised", "average", "vote"):
                 OnlineToBatch(Perceptron(), method=method).fit(form, two).predict(form)
             for inner in (Perceptron(), Perceptron(average=True), SGD(), AROW()):
@@ -204,7 +204,7 @@ def certify(model: Any, X: Any, y: Any) -> None:
     try:
         novikoff.verify(novikoff.certify(model.fit(X, y), X, y), X, y)
     except InputError as problem:
-        if "OnlineToBatch" not in str(problem) and not getattr(model, "members", None):
+        if "OnlineToBatch" not in str(problem) and not getattr(model, "n_estimators", None):
             raise
 
 
@@ -228,7 +228,13 @@ def files() -> None:
         for name, content in FILES.items():
             path, model = Path(folder, name), Path(folder, f"{name}.model")
             path.write_text(content * 20)
-            for more in ([], ["--shuffle"], ["--bits", "8"], ["--passes", "2", "--cache"], ["--learner", "perceptron"]):
+            for more in (
+                [],
+                ["--shuffle"],
+                ["--hash-bits", "8"],
+                ["--passes", "2", "--cache"],
+                ["--learner", "perceptron"],
+            ):
                 options = [*MORE.get(name, []), *more]
                 main(["learn", str(path), *options, "--quiet", "--save", str(model)])
                 main(["predict", str(model), str(path), "--quiet", "--scores", "--output", str(Path(folder, "out"))])

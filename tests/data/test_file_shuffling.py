@@ -95,14 +95,14 @@ KINDS = {
     "svmlight": Kind(svmlight, "d.svm"),
     "sets of labels": Kind(sets, "d.svm"),
     "vw with some weights": Kind(vw, "d.vw"),
-    "vw with names": Kind(unweighted, "d.vw", options={"bits": 0}),
+    "vw with names": Kind(unweighted, "d.vw", options={"hash_bits": 0}),
     "csv of numbers": Kind(table, "d.csv", "label,a,b,c,d,e\n"),
     "csv with texts": Kind(mixed, "d.tsv", "label\tcolour\tsize\n"),
     "jsonl": Kind(objects, "d.jsonl"),
     "jsonl with labels of two types": Kind(two_types, "d.jsonl"),
     "jsonl with lists": Kind(label_lists, "d.jsonl"),
     "text": Kind(text, "d.txt", options={"format": "text"}),
-    "mapped": Kind(table, "d.csv", "label,a,b,c,d,e\n", {"map": "poly:2"}),
+    "mapped": Kind(table, "d.csv", "label,a,b,c,d,e\n", {"feature_map": "poly:2"}),
 }
 
 
@@ -218,7 +218,9 @@ def test_files_with_other_columns_are_refused(tmp_path: Path) -> None:
         collect(shuffled(Path("iris"), Path("wine")))
 
 
-@pytest.mark.parametrize("record", [None, {}, [], {"algorithm": "other", "seed": 0}, {"algorithm": "splitmix64-keys"}])
+@pytest.mark.parametrize(
+    "record", [None, {}, [], {"algorithm": "other", "random_state": 0}, {"algorithm": "splitmix64-keys"}]
+)
 def test_records_of_another_permutation_are_refused(record: Any) -> None:
     with pytest.raises(InputError, match=r"order|random state"):
         get_recorded_seed(record)
@@ -227,7 +229,7 @@ def test_records_of_another_permutation_are_refused(record: Any) -> None:
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.0, True, "0", None])
 def test_seeds_are_64_bit_integers(seed: Any) -> None:
     with pytest.raises(InputError, match="whole number from 0"):
-        get_recorded_seed(describe_shuffle(0, 5) | {"seed": seed})
+        get_recorded_seed(describe_shuffle(0, 5) | {"random_state": seed})
 
 
 # --- The command line ---
@@ -273,7 +275,7 @@ def contents(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
 )  # fmt: skip
 def test_learn_equals_learning_a_file_in_that_order(kind: str, learner: str, folder: Path, tmp_path: Path) -> None:
     # Names in a dictionary are numbered in the order of the file.
-    options = {"text": ["--format", "text"], "mapped": ["--map", "poly:2"], "jsonl": ["--bits", "18"]}
+    options = {"text": ["--format", "text"], "mapped": ["--feature-map", "poly:2"], "jsonl": ["--hash-bits", "18"]}
     how = [*options.get(kind, []), "--learner", learner, "--quiet"]
     lines, suffix = lines_of(KINDS[kind]), KINDS[kind].name
     path = write(tmp_path / suffix, KINDS[kind], lines)
@@ -389,7 +391,7 @@ def test_learn_refuses_to_shuffle_rankings(tmp_path: Path, capsys: pytest.Captur
     assert "--shuffle is not for rankings" in capsys.readouterr().err
     assert main(["learn", str(path), "--quiet", "--learner", "perceptron", "--save", str(model)]) == 0
     assert main(["learn", str(path), "--quiet", "--shuffle", "--resume", str(model)]) == 2
-    assert main(["learn", str(path), "--quiet", "--shuffle", "--scheme", "binary"]) == 0
+    assert main(["learn", str(path), "--quiet", "--shuffle", "--multiclass", "binary"]) == 0
 
 
 def test_learn_selects_the_scheme_from_all_labels(
@@ -400,8 +402,8 @@ def test_learn_selects_the_scheme_from_all_labels(
     path.write_text("label,x\n" + "".join(f"{'ab'[i % 2]},{i}\n" for i in range(200)) + "c,1\n")
     assert main(["learn", str(path), "--shuffle", "--json"]) == 0
     out, error = capsys.readouterr()
-    assert json.loads(out)["scheme"] == "kesler"
-    assert "--scheme kesler" not in error
+    assert json.loads(out)["multiclass"] == "kesler"
+    assert "--multiclass kesler" not in error
 
 
 def test_learn_names_the_line_of_a_value_out_of_range(
@@ -454,17 +456,19 @@ def test_learn_takes_the_option_with_ensembles_in_memory(
     name: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = sorted_file(tmp_path / "d.csv")
-    assert main(["learn", str(path), "--scheme", name, "--shuffle", "--random-state", "3", "--quiet", "--json"]) == 0
+    assert (
+        main(["learn", str(path), "--multiclass", name, "--shuffle", "--random-state", "3", "--quiet", "--json"]) == 0
+    )
     assert json.loads(capsys.readouterr().out)["examples"] == ROWS
 
 
 @pytest.mark.parametrize(
     "how",
     [
-        pytest.param(["--scheme", "online-bagging"], marks=pytest.mark.slow),
+        pytest.param(["--multiclass", "online-bagging"], marks=pytest.mark.slow),
         ["--learner", "multilayer-perceptron"],
-        ["--learner", "perceptron", "--output-hypothesis", "random-stopping"],
-        pytest.param(["--scheme", "random-forest", "--trees", "3"], marks=pytest.mark.slow),
+        ["--learner", "perceptron", "--online-to-batch", "random-stopping"],
+        pytest.param(["--multiclass", "random-forest", "--n-estimators", "3"], marks=pytest.mark.slow),
     ],
     ids=lambda how: how[1],
 )
@@ -476,7 +480,7 @@ def test_learn_passes_the_random_state_on(how: list[str], tmp_path: Path) -> Non
         contents.add(model.read_bytes())
     made = novikoff.load(model)
     parts = [made, getattr(made, "_inner_learner", made)]
-    assert 1 in [getattr(part, name, None) for part in parts for name in ("seed", "random_state")]
+    assert 1 in [getattr(part, "random_state", None) for part in parts]
     assert len(contents) == 2
 
 
@@ -506,7 +510,7 @@ def test_learn_certifies_a_shuffled_run(
     assert main(["certify", str(model), str(path), "--passes", passes, "--output", str(again), "--quiet"]) == 0
     assert json.loads(again.read_text()) == document
     capsys.readouterr()
-    for changed in ({"seed": 7}, {"rows": ROWS + 1}, {"algorithm": "other"}, {"seed": "x"}):
+    for changed in ({"random_state": 7}, {"rows": ROWS + 1}, {"algorithm": "other"}, {"random_state": "x"}):
         certificate.write_text(json.dumps({**document, "shuffle": {**document["shuffle"], **changed}}))
         assert main(["verify", str(certificate), str(path), "--quiet"]) == 1, changed
     del document["shuffle"]

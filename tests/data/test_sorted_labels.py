@@ -352,7 +352,7 @@ def test_a_third_label_does_not_end_the_warning_of_a_served_model(server: Server
 
 @pytest.mark.parametrize("learner", ["perceptron", "kesler"])
 def test_the_status_of_a_served_model_warns(server: Server, learner: str) -> None:
-    settings = {"learner": {"name": "perceptron"}} if learner == "kesler" else {}
+    settings = {"estimator": {"name": "perceptron"}} if learner == "kesler" else {}
     server.make("m", learner, settings=settings)
     server.make("n", learner, settings=settings)
     for t in range(10):

@@ -61,7 +61,7 @@ SCHEMES = sorted({scheme for _, scheme in matrix()})
 
 
 def around(scheme: str, learner: str) -> Any:
-    kind, few = getattr(novikoff, scheme), {"members": 2, "rounds": 2}
+    kind, few = getattr(novikoff, scheme), {"n_estimators": 2}
     return kind(getattr(novikoff, learner)(), **{k: v for k, v in few.items() if k in kind._setting_defaults()})
 
 
@@ -108,8 +108,8 @@ def test_no_page_claims_that_schemes_take_every_learner() -> None:
 
 
 def test_constants_of_autos_bound_agree_in_all_documents() -> None:
-    how = {"experts": 4, "shrink": Auto().shrink, "share": Auto().share}
-    assert (how["shrink"], how["share"]) == (0.8, 0.001)
+    how = {"experts": 4, "beta": Auto().beta, "fixed_share": Auto().fixed_share}
+    assert (how["beta"], how["fixed_share"]) == (0.8, 0.001)
     start = weighted_majority(mistakes=0, **how)
     slope = weighted_majority(mistakes=1, **how) - start
     up = math.ceil(100 * slope) / 100, math.ceil(10 * start) / 10
@@ -153,8 +153,8 @@ def test_compare_tries_what_its_page_lists_and_names_the_rest(
     data.write_text("y,a,b\n" + "yes,1,0\nno,0,1\nyes,1,1\nno,0,0\n" * 5)
     assert main(["compare", str(data), "--label", "y", "--json", "--quiet"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {row["learner"] for row in found["learners"]} | found["left_out"].keys() == set(learner_registry.names())
-    assert not_tried.items() <= found["left_out"].items()
+    assert {row["learner"] for row in found["learners"]} | found["skipped"].keys() == set(learner_registry.names())
+    assert not_tried.items() <= found["skipped"].items()
     assert main(["compare", str(data), "--label", "y", "--quiet"]) == 0
     shown = capsys.readouterr().out
     for name in not_tried:
@@ -162,7 +162,7 @@ def test_compare_tries_what_its_page_lists_and_names_the_rest(
     assert main(["compare", str(data), "--label", "y", "--learners", "perceptron,kernel-perceptron", "--json"]) == 0
     named = json.loads(capsys.readouterr().out)
     assert {row["learner"] for row in named["learners"]} == {"perceptron", "kernel-perceptron"}
-    assert named["left_out"] == {}
+    assert named["skipped"] == {}
 
 
 # --- Exact zeros ---

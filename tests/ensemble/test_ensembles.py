@@ -71,14 +71,14 @@ def expected(model: Any) -> dict[str, str]:
     return dict.fromkeys(checks, ROUNDED) if isinstance(model, AdaBoost) else {}
 
 
-@parametrize_with_checks([AdaBoost(rounds=5), RandomForest(trees=8)], expected_failed_checks=expected)
+@parametrize_with_checks([AdaBoost(n_estimators=5), RandomForest(n_estimators=8)], expected_failed_checks=expected)
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [DecisionTree(), Bagging(members=5), Bagging(Kesler(Perceptron(passes=5)), members=5)],
+    [DecisionTree(), Bagging(n_estimators=5), Bagging(Kesler(Perceptron(passes=5)), n_estimators=5)],
     expected_failed_checks=expected,
 )
 def test_scikit_learn_checks_of_others(estimator: Any, check: Any) -> None:
@@ -86,14 +86,14 @@ def test_scikit_learn_checks_of_others(estimator: Any, check: Any) -> None:
 
 
 def test_settings_of_the_base_learner_are_parameters() -> None:
-    model = AdaBoost(DecisionTreeClassifier(max_depth=2), rounds=3)
-    assert model.get_params()["learner__max_depth"] == 2
-    assert model.set_params(learner__max_depth=3).learner.max_depth == 3
-    copy = clone(Bagging(Kesler(Perceptron(rate=2.0))))
-    assert copy.learner.learner.rate == 2.0
-    assert clone(AdaBoost()).learner is None
+    model = AdaBoost(DecisionTreeClassifier(max_depth=2), n_estimators=3)
+    assert model.get_params()["estimator__max_depth"] == 2
+    assert model.set_params(estimator__max_depth=3).estimator.max_depth == 3
+    copy = clone(Bagging(Kesler(Perceptron(learning_rate=2.0))))
+    assert copy.estimator.estimator.learning_rate == 2.0
+    assert clone(AdaBoost()).estimator is None
     with pytest.raises(InputError, match="learner has no settings"):
-        AdaBoost().set_params(learner__rate=1)
+        AdaBoost().set_params(estimator__learning_rate=1)
 
 
 # --- Trees as plain arrays ---
@@ -106,7 +106,7 @@ def test_a_tree_predicts_as_in_scikit_learn(seed: int, classes: int, depth: int 
     X = rng.standard_normal((50, 5)) * (rng.random((50, 5)) < 0.6)
     y, new = rng.integers(0, classes, 50), rng.standard_normal((80, 5)) * (rng.random((80, 5)) < 0.6)
     theirs = DecisionTreeClassifier(max_depth=depth, random_state=3).fit(X, y)
-    ours = DecisionTree(depth=depth, seed=3).fit(sp.csr_matrix(X) if sparse else X, y)
+    ours = DecisionTree(max_depth=depth, random_state=3).fit(sp.csr_matrix(X) if sparse else X, y)
     asked = sp.csr_matrix(new) if sparse else new
     assert (ours.predict(asked) == theirs.predict(new)).all()
     assert (ours.predict_proba(asked) == theirs.predict_proba(new)).all()
@@ -185,8 +185,8 @@ def test_adaboost_equals_its_reference(seed: int) -> None:
     X, y = table(seed, rows=60)
     X = X + np.random.default_rng(seed).random(X.shape)  # no two splits alike
     alphas, f = adaboost_twin(X, 2 * y - 1, 12)
-    model = AdaBoost(rounds=12).fit(X, y)
-    assert np.allclose(model.alphas_, alphas, rtol=1e-9)
+    model = AdaBoost(n_estimators=12).fit(X, y)
+    assert np.allclose(model.estimator_weights_, alphas, rtol=1e-9)
     assert np.allclose(model.decision_function(X), f, rtol=1e-9, atol=1e-12)
     assert (model.predict(X) == (np.array(f) > 0)).all()
 
@@ -214,7 +214,7 @@ def never_above_the_bound(seed: int, classes: int, rounds: int, weighted: bool, 
     weights = np.random.default_rng(seed).integers(0, 3, len(y)).astype(float) if weighted else np.ones(len(y))
     weights[:classes] = 1.0
     learner = (Kesler(Perceptron()) if classes > 2 else Perceptron()) if linear else None
-    model = AdaBoost(learner, rounds=rounds, resample=resample, seed=seed)
+    model = AdaBoost(learner, n_estimators=rounds, resample=resample, random_state=seed)
     try:
         model.fit(X, y, sample_weight=weights if weighted else None)
     except InputError as problem:
@@ -226,12 +226,12 @@ def never_above_the_bound(seed: int, classes: int, rounds: int, weighted: bool, 
     margins = model.margins(X, y)
     assert (margins[wrong] <= 0.0).all()
     assert (margins[~wrong] >= 0.0).all()
-    if model.errors_[0] == 0.0:
+    if model.estimator_errors_[0] == 0.0:
         assert model.bound_ == model.training_error_ == 0.0
         return
     exact = exact_product(model, X, y, weights)
     assert Decimal(model.bound_) >= min(exact, Decimal(1))
-    stated = boosting.training_error(errors=model.errors_.tolist(), classes=classes)
+    stated = boosting.training_error(errors=model.estimator_errors_.tolist(), classes=classes)
     assert np.isclose(model.bound_, stated, rtol=1e-9)
 
 
@@ -255,8 +255,8 @@ def test_the_training_error_is_never_above_the_bound_in_many_runs(run: Any) -> N
 
 def test_a_learner_without_errors_is_the_only_member() -> None:
     X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
-    model = AdaBoost(rounds=9).fit(X, y)
-    assert len(model.errors_) == 1
+    model = AdaBoost(n_estimators=9).fit(X, y)
+    assert len(model.estimator_errors_) == 1
     assert (model.bound_, model.training_error_) == (0.0, 0.0)
     assert model.margin_distribution_.tolist() == [1.0] * 101
 
@@ -265,22 +265,22 @@ def test_a_learner_no_better_than_chance_is_refused() -> None:
     X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
     with pytest.raises(InputError, match="better than chance"):
         AdaBoost().fit(X, y)
-    assert AdaBoost(DecisionTree(depth=2)).fit(X, y).predict(X).tolist() == y
+    assert AdaBoost(DecisionTree(max_depth=2)).fit(X, y).predict(X).tolist() == y
 
 
 def test_boosting_stops_where_no_round_helps() -> None:
-    model = AdaBoost(Perceptron(), rounds=500).fit(*CANCER)
-    assert 0 < len(model.errors_) < 500
-    assert (model.errors_ < 0.5).all()
+    model = AdaBoost(Perceptron(), n_estimators=500).fit(*CANCER)
+    assert 0 < len(model.estimator_errors_) < 500
+    assert (model.estimator_errors_ < 0.5).all()
 
 
 def test_stumps_are_as_accurate_as_those_of_scikit_learn() -> None:
     X, y = CANCER
     train, test = np.arange(len(y)) % 2 == 0, np.arange(len(y)) % 2 == 1
-    ours = AdaBoost(rounds=50).fit(X[train], y[train])
+    ours = AdaBoost(n_estimators=50).fit(X[train], y[train])
     theirs = AdaBoostClassifier(n_estimators=50, random_state=0).fit(X[train], y[train])
     assert abs(ours.score(X[test], y[test]) - theirs.score(X[test], y[test])) <= 0.01
-    assert np.allclose(ours.errors_[:5], theirs.estimator_errors_[:5])
+    assert np.allclose(ours.estimator_errors_[:5], theirs.estimator_errors_[:5])
 
 
 @real_data
@@ -290,7 +290,7 @@ def test_stumps_are_as_accurate_on_text_messages() -> None:
     y = np.array([label for label, _ in rows])
     X = HashingVectorizer(n_features=2**9, norm=None, alternate_sign=False).transform([text for _, text in rows])
     train, test = np.arange(len(y)) % 2 == 0, np.arange(len(y)) % 2 == 1
-    ours = AdaBoost(rounds=20).fit(X[train], y[train])
+    ours = AdaBoost(n_estimators=20).fit(X[train], y[train])
     theirs = AdaBoostClassifier(n_estimators=20, random_state=0).fit(X[train], y[train])
     assert ours.score(X[test], y[test]) > 0.9
     assert abs(ours.score(X[test], y[test]) - theirs.score(X[test], y[test])) <= 0.01
@@ -301,9 +301,9 @@ def test_stumps_are_as_accurate_on_text_messages() -> None:
 def test_estimators_of_scikit_learn_are_boosted_and_not_saved(learner: Any, tmp_path: Path) -> None:
     """With weights, by drawing where `fit` takes none, and with more classes than two."""
     X, y = IRIS
-    model = AdaBoost(learner, rounds=3, seed=1).fit(X, y)
+    model = AdaBoost(learner, n_estimators=3, random_state=1).fit(X, y)
     assert model.training_error_ <= min(model.bound_, 0.1)
-    assert (model.predict(X) == AdaBoost(learner, rounds=3, seed=1).fit(X, y).predict(X)).all()
+    assert (model.predict(X) == AdaBoost(learner, n_estimators=3, random_state=1).fit(X, y).predict(X)).all()
     with pytest.raises(InputError, match="can't be written"):
         save(model, tmp_path / "m")
     assert not (tmp_path / "m").exists()
@@ -320,17 +320,17 @@ def test_weights_that_differ_too_much_are_refused(monkeypatch: pytest.MonkeyPatc
     y = (X[:, 0] > 50).astype(int)
     y[7] = 1
     weights = np.where(np.arange(100) == 7, 1e-90, 1.0)
-    model = AdaBoost(rounds=400).fit(X, y, sample_weight=weights)
+    model = AdaBoost(n_estimators=400).fit(X, y, sample_weight=weights)
     assert model.training_error_ <= model.bound_ < 1e-30
-    assert len(model.errors_) == 400
+    assert len(model.estimator_errors_) == 400
     monkeypatch.setattr(adaboost, "MAX_LOG_WEIGHT_RANGE", 5.0)
-    shorter = AdaBoost(rounds=400).fit(*table(5))
-    assert len(shorter.errors_) < 400
+    shorter = AdaBoost(n_estimators=400).fit(*table(5))
+    assert len(shorter.estimator_errors_) < 400
     assert shorter.training_error_ <= shorter.bound_
 
 
 def test_margins_need_known_labels() -> None:
-    model = AdaBoost(rounds=3).fit(*IRIS)
+    model = AdaBoost(n_estimators=3).fit(*IRIS)
     assert model.margins(*IRIS).shape == (150,)
     with pytest.raises(InputError, match="'dog'"):
         model.margins(IRIS[0][:1], ["dog"])
@@ -339,12 +339,15 @@ def test_margins_need_known_labels() -> None:
 def test_bad_settings_are_refused() -> None:
     X, y = IRIS
     for model, words in [
-        (AdaBoost(rounds=0), "rounds"), (AdaBoost(seed=-1), "seed"), (AdaBoost(resample=2), "resample"),
-        (AdaBoost(42), "fit and predict"), (Bagging(members=0.5), "members"), (Bagging(combine="x"), "combine"),
-        (Bagging(n_jobs=0), "n_jobs"), (Bagging(Perceptron()), "Kesler"), (RandomForest(trees=0), "trees"),
-        (Bagging(Kesler(), combine="average"), "trees"), (RandomForest(attributes="some"), "attributes"),
-        (DecisionTree(depth=0), "depth"), (DecisionTree(criterion="luck"), "criterion"), (DecisionTree(leaf=0), "leaf"),
-        (RandomForest(attributes=0), "attributes"), (RandomForest(out_of_bag=3), "out_of_bag"),
+        (AdaBoost(n_estimators=0), "n_estimators"), (AdaBoost(random_state=-1), "random_state"),
+        (AdaBoost(resample=2), "resample"),
+        (AdaBoost(42), "fit and predict"), (Bagging(n_estimators=0.5), "n_estimators"), (Bagging(voting="x"), "voting"),
+        (Bagging(n_jobs=0), "n_jobs"), (Bagging(Perceptron()), "Kesler"),
+        (RandomForest(n_estimators=0), "n_estimators"),
+        (Bagging(Kesler(), voting="soft"), "trees"), (RandomForest(max_features="some"), "max_features"),
+        (DecisionTree(max_depth=0), "max_depth"), (DecisionTree(criterion="luck"), "criterion"),
+        (DecisionTree(min_samples_leaf=0), "min_samples_leaf"),
+        (RandomForest(max_features=0), "max_features"), (RandomForest(oob_score=3), "oob_score"),
     ]:  # fmt: skip
         with pytest.raises(InputError, match=words):
             model.fit(X, y)  # type: ignore[attr-defined]
@@ -355,21 +358,21 @@ def test_bad_settings_are_refused() -> None:
 
 @pytest.mark.parametrize(
     "model",
-    [RandomForest(trees=12), Bagging(Perceptron(passes=2), members=6),
-     Bagging(GaussianNB(), members=4), RandomForest(trees=5, combine="average", depth=2)],
+    [RandomForest(n_estimators=12), Bagging(Perceptron(passes=2), n_estimators=6),
+     Bagging(GaussianNB(), n_estimators=4), RandomForest(n_estimators=5, voting="soft", max_depth=2)],
 )  # fmt: skip
 def test_two_threads_give_the_model_of_one(model: Any) -> None:
     X, y = CANCER
     one, two = clone(model).fit(X, y), clone(model).set_params(n_jobs=2).fit(X, y)
     assert one.out_of_bag_ == two.out_of_bag_
     assert (one.predict_proba(X) == two.predict_proba(X)).all()
-    if not isinstance(model.learner, GaussianNB):
+    if not isinstance(model.estimator, GaussianNB):
         assert to_bytes(one) == to_bytes(two)
 
 
 def test_a_forest_is_as_good_as_that_of_scikit_learn() -> None:
     X, y = load_digits(return_X_y=True)
-    ours = RandomForest(trees=60, n_jobs=2).fit(X, y)
+    ours = RandomForest(n_estimators=60, n_jobs=2).fit(X, y)
     theirs = RandomForestClassifier(60, oob_score=True, random_state=0).fit(X, y)
     assert abs(ours.out_of_bag_.error - (1.0 - theirs.oob_score_)) < 0.015
     assert ours.score(X, y) == 1.0
@@ -411,9 +414,9 @@ def test_the_bound_of_a_vote_holds_on_fresh_data() -> None:
 
     new = draw(4000)
     for seed in range(20):
-        model = RandomForest(trees=8, depth=3, seed=seed).fit(*draw(150))
-        assert model.error_bound(0.5).value >= 1.0 - model.score(*new)
-        assert model.error_bound(0.5).value <= model.error_bound(0.99).value <= 1.0
+        model = RandomForest(n_estimators=8, max_depth=3, random_state=seed).fit(*draw(150))
+        assert model.error_bound(delta=0.5).value >= 1.0 - model.score(*new)
+        assert model.error_bound(delta=0.5).value <= model.error_bound(delta=0.01).value <= 1.0
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -426,7 +429,10 @@ def test_a_member_depends_on_its_bag_only(sparse: bool) -> None:
     other, told = X.copy(), y.copy()
     other[out], told[out] = 100.0 - X[out], (y[out] + 1) % 3
     assert set(told) == set(y)
-    for model in (RandomForest(trees=1, seed=5), Bagging(Kesler(Perceptron()), members=1, seed=5)):
+    for model in (
+        RandomForest(n_estimators=1, random_state=5),
+        Bagging(Kesler(Perceptron()), n_estimators=1, random_state=5),
+    ):
         one, two = (clone(model).fit(sp.csr_matrix(a) if sparse else a, b) for a, b in ((X, y), (other, told)))
         assert out.size == one.out_of_bag_.judged == two.out_of_bag_.judged
         for new in (X, other):
@@ -446,14 +452,14 @@ def test_markov_holds_for_every_vote() -> None:
 
 
 def test_missing_error_bounds_are_explained() -> None:
-    model = RandomForest(trees=5).fit(*CANCER)
+    model = RandomForest(n_estimators=5).fit(*CANCER)
     assert "estimate" in model.error_bound().not_shown
     with pytest.raises(InputError, match="average"):
-        RandomForest(trees=5, combine="average").fit(*CANCER).error_bound()
-    with pytest.raises(AttributeError, match="out_of_bag=False"):
-        _ = RandomForest(trees=5, out_of_bag=False).fit(*CANCER).out_of_bag_
-    with pytest.raises(InputError, match="confidence"):
-        model.error_bound(1.0)
+        RandomForest(n_estimators=5, voting="soft").fit(*CANCER).error_bound()
+    with pytest.raises(AttributeError, match="oob_score=False"):
+        _ = RandomForest(n_estimators=5, oob_score=False).fit(*CANCER).out_of_bag_
+    with pytest.raises(InputError, match="delta"):
+        model.error_bound(delta=0.0)
     nothing = model.out_of_bag_._replace(fewest=0, fewest_of_pair=0)
     assert bound_vote_error(nothing, 0.9).value == 1.0
     assert majority.single(seen=0.0, examples=10**9, delta=0.5) < 1e-4
@@ -470,15 +476,15 @@ def test_missing_error_bounds_are_explained() -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        DecisionTree(depth=3),
-        AdaBoost(rounds=4),
-        AdaBoost(Kesler(Perceptron()), rounds=4),
-        AdaBoost(ExtraTreeClassifier(max_depth=3), rounds=4),
-        AdaBoost(MulticlassSVM(tolerance=0.1), rounds=2),
-        Bagging(DecisionTreeClassifier(max_depth=2), members=3, combine="average"),
-        Bagging(Kesler(Perceptron(passes=2)), members=3, out_of_bag=False),
-        Bagging(AdaBoost(rounds=2), members=2),
-        RandomForest(trees=4),
+        DecisionTree(max_depth=3),
+        AdaBoost(n_estimators=4),
+        AdaBoost(Kesler(Perceptron()), n_estimators=4),
+        AdaBoost(ExtraTreeClassifier(max_depth=3), n_estimators=4),
+        AdaBoost(MulticlassSVM(tol=0.1), n_estimators=2),
+        Bagging(DecisionTreeClassifier(max_depth=2), n_estimators=3, voting="soft"),
+        Bagging(Kesler(Perceptron(passes=2)), n_estimators=3, oob_score=False),
+        Bagging(AdaBoost(n_estimators=2), n_estimators=2),
+        RandomForest(n_estimators=4),
     ],
 )
 def test_a_file_stores_the_whole_model(model: Any, tmp_path: Path) -> None:
@@ -501,7 +507,7 @@ def test_a_file_stores_the_whole_model(model: Any, tmp_path: Path) -> None:
 
 def test_a_loaded_forest_needs_neither_pickle_nor_scikit_learn(tmp_path: Path) -> None:
     X, y = IRIS
-    model = RandomForest(trees=5).fit(X, y)
+    model = RandomForest(n_estimators=5).fit(X, y)
     save(model, tmp_path / "m")
     np.save(tmp_path / "X.npy", X)
     code = (
@@ -522,9 +528,9 @@ def test_feature_names_and_both_precisions_are_supported() -> None:
     pandas = pytest.importorskip("pandas")
     X, y = IRIS
     frame = pandas.DataFrame(X, columns=["a", "b", "c", "d"])
-    model = from_bytes(to_bytes(RandomForest(trees=3).fit(frame, y)), "m")
+    model = from_bytes(to_bytes(RandomForest(n_estimators=3).fit(frame, y)), "m")
     assert model.feature_names_in_.tolist() == ["a", "b", "c", "d"]
     with pytest.raises(InputError, match="feature names should match"):
         model.predict(frame.rename(columns={"a": "z"}))
-    small = RandomForest(trees=3).fit(X.astype(np.float32), y)
-    assert (small.predict(X) == RandomForest(trees=3).fit(X, y).predict(X)).mean() > 0.95
+    small = RandomForest(n_estimators=3).fit(X.astype(np.float32), y)
+    assert (small.predict(X) == RandomForest(n_estimators=3).fit(X, y).predict(X)).mean() > 0.95

@@ -13,7 +13,7 @@ NUMBERS: dict[str, Any] = {
     "radius": 2.0, "margin": 0.5, "norm": 3.0, "loss": 4.0, "energy": 9.0, "slack": 1.0, "epsilon": 0.5, "norm2": 1.5,
     "radius2": 2.5, "features": 64, "norm1": 2.0, "radius_inf": 1.0, "p": 4.0, "radius_p": 1.5, "norm_q": 1.0,
     "literals": 3, "alpha": 2.0, "threshold": 64.0, "gained": 4, "floor": 0.5, "separation": 0.5, "weight": 3.0,
-    "rate": 0.1, "hypotheses": 1024, "errors": 2, "steps": 7,
+    "learning_rate": 0.1, "hypotheses": 1024, "errors": 2, "steps": 7,
 }  # fmt: skip
 
 

@@ -31,10 +31,10 @@ MODELS: list[Callable[[], Any]] = [
     novikoff.KernelPerceptron,
     lambda: novikoff.Kesler(novikoff.Perceptron()),
     lambda: novikoff.OneVsAll(novikoff.AROW()),
-    lambda: novikoff.MultilayerPerceptron(hidden=(3,)),
+    lambda: novikoff.MultilayerPerceptron(hidden_layer_sizes=(3,)),
     lambda: novikoff.OnlineToBatch(novikoff.Perceptron()),
-    lambda: novikoff.OnlineBagging(novikoff.Perceptron(), members=3),
-    lambda: novikoff.Bagging(members=3),
+    lambda: novikoff.OnlineBagging(novikoff.Perceptron(), n_estimators=3),
+    lambda: novikoff.Bagging(n_estimators=3),
     novikoff.MulticlassSVM,
 ]
 

@@ -55,9 +55,9 @@ def coin(share: float) -> World:
 WORLDS: dict[str, tuple[World, Any]] = {
     "corners": (corners(0.0), Perceptron()),
     "noisy corners": (corners(0.1), Perceptron()),
-    "rare": (rare(0.11), Perceptron(bias=False)),
-    "rarer": (rare(0.03), Perceptron(bias=False)),
-    "coin": (coin(0.102), Perceptron(bias=False)),
+    "rare": (rare(0.11), Perceptron(fit_intercept=False)),
+    "rarer": (rare(0.03), Perceptron(fit_intercept=False)),
+    "coin": (coin(0.102), Perceptron(fit_intercept=False)),
 }
 METHODS: dict[str, dict[str, Any]] = {
     "controlled-testing": {"epsilon": 0.1, "delta": 0.2},
@@ -68,8 +68,8 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 MOST: dict[str, dict[str, Any]] = {
     "corners": {"stream_radius": 5**0.5, "stream_margin": 0.5 / 18.25**0.5},
-    "rare": {"most_mistakes": 4},
-    "rarer": {"most_mistakes": 4},
+    "rare": {"max_mistakes": 4},
+    "rarer": {"max_mistakes": 4},
 }
 """What next-stretch must know: R and γ with the bias, or one mistake for each direction that is negative."""
 

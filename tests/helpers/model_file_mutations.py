@@ -85,9 +85,9 @@ FILES = {
 }
 MORE = {
     "csv": ["--label", "y"],
-    "text": ["--bits", "6"],
-    "jsonl": ["--label", "label", "--bits", "6"],
-    "vw": ["--bits", "6", "--interactions", "nm", "--keep-names", "1"],
+    "text": ["--hash-bits", "6"],
+    "jsonl": ["--label", "label", "--hash-bits", "6"],
+    "vw": ["--hash-bits", "6", "--interactions", "nm", "--keep-names", "1"],
     "svmlight": [],
 }
 
@@ -118,7 +118,7 @@ def _methods() -> dict[str, Callable[[], Any]]:
 
     found = {method: make(method) for method in METHODS}
     found["next-stretch"] = lambda: novikoff.OnlineToBatch(
-        novikoff.Perceptron(shuffle=False), method="next-stretch", most_mistakes=50
+        novikoff.Perceptron(shuffle=False), method="next-stretch", max_mistakes=50
     ).fit(*_table())
     return found
 
@@ -148,21 +148,25 @@ FAMILIES: dict[str, dict[str, Callable[[], Any]]] = {
         "named": _bind(_named, "auto"),
     },
     "network": {
-        "plain": lambda: _fitted(lambda: novikoff.MultilayerPerceptron(hidden=(3,))),
-        "deep": lambda: _fitted(lambda: novikoff.MultilayerPerceptron(hidden=(3, 2), batch=7, schedule="sqrt")),
+        "plain": lambda: _fitted(lambda: novikoff.MultilayerPerceptron(hidden_layer_sizes=(3,))),
+        "deep": lambda: _fitted(
+            lambda: novikoff.MultilayerPerceptron(hidden_layer_sizes=(3, 2), batch_size=7, schedule="sqrt")
+        ),
     },
     "ensembles": {
-        "tree": lambda: _fitted(lambda: novikoff.DecisionTree(depth=3)),
-        "adaboost": lambda: _fitted(lambda: novikoff.AdaBoost(rounds=5), 2),
-        "adaboost-perceptron": lambda: _fitted(lambda: novikoff.AdaBoost(novikoff.Perceptron(), rounds=3), 2),
-        "bagging": lambda: _fitted(lambda: novikoff.Bagging(members=3, combine="average")),
-        "bagging-arow": lambda: _fitted(lambda: novikoff.Bagging(novikoff.AROW(), members=2), 2),
-        "forest": lambda: _fitted(lambda: novikoff.RandomForest(trees=4)),
+        "tree": lambda: _fitted(lambda: novikoff.DecisionTree(max_depth=3)),
+        "adaboost": lambda: _fitted(lambda: novikoff.AdaBoost(n_estimators=5), 2),
+        "adaboost-perceptron": lambda: _fitted(lambda: novikoff.AdaBoost(novikoff.Perceptron(), n_estimators=3), 2),
+        "bagging": lambda: _fitted(lambda: novikoff.Bagging(n_estimators=3, voting="soft")),
+        "bagging-arow": lambda: _fitted(lambda: novikoff.Bagging(novikoff.AROW(), n_estimators=2), 2),
+        "forest": lambda: _fitted(lambda: novikoff.RandomForest(n_estimators=4)),
         "svm": lambda: _fitted(novikoff.MulticlassSVM),
     },
     "online-ensembles": {
-        "bagging": lambda: _fitted(lambda: novikoff.OnlineBagging(novikoff.Perceptron(shuffle=False), members=3)),
-        "boosting": lambda: _fitted(lambda: novikoff.OnlineBoosting(novikoff.Perceptron(shuffle=False), members=3)),
+        "bagging": lambda: _fitted(lambda: novikoff.OnlineBagging(novikoff.Perceptron(shuffle=False), n_estimators=3)),
+        "boosting": lambda: _fitted(
+            lambda: novikoff.OnlineBoosting(novikoff.Perceptron(shuffle=False), n_estimators=3)
+        ),
     },
     "online-to-batch": _methods(),
     "ranking": {update: (lambda update=update: _ranking(update=update)) for update in ("top", "uniform")},
@@ -409,8 +413,9 @@ def uses(model: Any) -> Iterator[Callable[[], Any]]:
 
 
 ATTRIBUTES = (
-    "coef_", "intercept_", "classes_", "feature_importances_", "n_features_in_", "feature_names_in_", "bound_", "why_",
-    "kept_", "dual_coef_", "coefs_", "votes_", "formula_", "box_", "out_of_bag_", "member_errors_", "hypothesis_",
+    "coef_", "intercept_", "classes_", "feature_importances_", "n_features_in_", "feature_names_in_", "bound_",
+    "stop_reason_", "n_support_", "dual_coef_", "coefs_", "votes_", "formula_", "box_", "out_of_bag_",
+    "estimator_errors_", "hypothesis_",
 )  # fmt: skip
 
 

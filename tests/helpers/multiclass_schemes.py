@@ -27,16 +27,16 @@ from novikoff._compiled.jit import JIT_DISABLED
 
 INNER: dict[str, Any] = {
     "perceptron": Perceptron(),
-    "perceptron-b": Perceptron(tie="negative", bias=False, rate=0.3),
+    "perceptron-b": Perceptron(tie="negative", fit_intercept=False, learning_rate=0.3),
     "perceptron-thick": Perceptron(margin=0.75),
     "perceptron-averaged": Perceptron(average=True),
     "margin-perceptron": MarginPerceptron(gamma=0.05),
     "p-norm-perceptron": PNormPerceptron(p=4.5),
     "sgd-logistic-adagrad": SGD(),
     "sgd-hinge-adagrad": SGD(loss="hinge"),
-    "sgd-hinge-constant": SGD(loss="hinge", schedule="constant", rate=0.25),
-    "sgd-hinge-constant-averaged": SGD(loss="hinge", schedule="constant", rate=0.25, average=True),
-    "sgd-squared-sqrt": SGD(loss="squared", schedule="sqrt", rate=0.1),
+    "sgd-hinge-constant": SGD(loss="hinge", schedule="constant", learning_rate=0.25),
+    "sgd-hinge-constant-averaged": SGD(loss="hinge", schedule="constant", learning_rate=0.25, average=True),
+    "sgd-squared-sqrt": SGD(loss="squared", schedule="sqrt", learning_rate=0.1),
     "balanced-winnow": BalancedWinnow(alpha=1.2),
     "balanced-winnow-averaged": BalancedWinnow(alpha=1.2, average=True),
     "winnow": Winnow(threshold=3.0),
@@ -49,8 +49,8 @@ SCHEMES: dict[str, Any] = {
     "one-vs-all": OneVsAll(),
     "all-vs-all": AllVsAll(),
     "all-vs-all-tournament": AllVsAll(decision="tournament"),
-    "code-dense": OutputCode(length=7),
-    "code-sparse-loss": OutputCode(code="sparse", length=9, decoding="loss", seed=3),
+    "code-dense": OutputCode(code_length=7),
+    "code-sparse-loss": OutputCode(code="sparse", code_length=9, decoding="loss", random_state=3),
     "code-exhaustive": OutputCode(code="exhaustive"),
     "kesler": Kesler(),
     "kesler-uniform": Kesler(update="uniform"),
@@ -68,7 +68,7 @@ def scheme(name: str, inner: Any = None, **changes: Any) -> Any:
     """A new one with the settings of that name, around a learner of its own."""
     model = SCHEMES[name]
     learner = type(inner)(**inner.get_params()) if inner is not None else Perceptron(shuffle=False)
-    return type(model)(**{**model.get_params(deep=False), "learner": learner, **changes})
+    return type(model)(**{**model.get_params(deep=False), "estimator": learner, **changes})
 
 
 def slow_unless(quick: bool) -> Any:

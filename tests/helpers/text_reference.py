@@ -31,19 +31,19 @@ def lower(text: str) -> str:
 
 def names(text: str, fmt: Any, seed: int) -> Iterator[tuple[str, int]]:
     """Every name in a text and its hash, as often as it comes."""
-    text = lower(text) if fmt.lower else text
+    text = lower(text) if fmt.lowercase else text
     found = WORD.findall(text)
     for k in range(len(found)):
-        for n in range(1, min(fmt.words, k + 1) + 1):
+        for n in range(1, min(fmt.word_ngrams, k + 1) + 1):
             run = found[k + 1 - n : k + 1]
             h = hash_name(run[0].encode(), seed)
             for word in run[1:]:
                 h = fold_multiply(h ^ K0, hash_name(word.encode(), seed) ^ K1)
             yield " ".join(run), h
-    if fmt.letters:
+    if fmt.char_ngrams:
         flat = re.sub("[\x00-\x20]+", " ", text).strip(" ")
-        for k in range(len(flat) - fmt.letters + 1):
-            run = flat[k : k + fmt.letters]
+        for k in range(len(flat) - fmt.char_ngrams + 1):
+            run = flat[k : k + fmt.char_ngrams]
             yield f'"{run}"', hash_name(run.encode(), hash_name(b"\x01letters", seed))
 
 
@@ -54,15 +54,15 @@ def bag(text: str, fmt: Any, seed: int = 0) -> dict[int, float]:
         counts[h] = counts.get(h, 0) + 1
     length = math.sqrt(sum(n * n for n in counts.values()))
     worth = {"count": float, "binary": lambda _: 1.0, "log": lambda n: 1.0 + math.log(n), "unit": lambda n: n / length}
-    return {h: worth[fmt.scale](n) for h, n in counts.items()}
+    return {h: worth[fmt.term_weighting](n) for h, n in counts.items()}
 
 
 def in_slots(terms: list[tuple[int, float]], fmt: Any) -> Row:
     """Slots in the order in which they came, values in single precision; what is 0 is left out."""
     row: dict[int, Any] = {}
     for h, value in terms:
-        slot = h & ((1 << fmt.bits) - 1)
-        signed = -value if fmt.signed and h >> 63 else value
+        slot = h & ((1 << fmt.hash_bits) - 1)
+        signed = -value if fmt.signed_hash and h >> 63 else value
         row[slot] = np.float32(row[slot] + np.float32(signed)) if slot in row else np.float32(signed)
     return [(slot, float(value)) for slot, value in row.items() if value != 0.0]
 

@@ -38,11 +38,11 @@ def make(name: str) -> Any:
     return {
         "auto": lambda: Auto(shuffle=False),
         "online-to-batch": lambda: OnlineToBatch(Perceptron(shuffle=False)),
-        "online-bagging": lambda: OnlineBagging(Perceptron(shuffle=False), members=3),
-        "online-boosting": lambda: OnlineBoosting(Perceptron(shuffle=False), members=3),
-        "adaboost": lambda: AdaBoost(rounds=3),
-        "bagging": lambda: Bagging(Perceptron(), members=3),
-        "random-forest": lambda: RandomForest(trees=3),
+        "online-bagging": lambda: OnlineBagging(Perceptron(shuffle=False), n_estimators=3),
+        "online-boosting": lambda: OnlineBoosting(Perceptron(shuffle=False), n_estimators=3),
+        "adaboost": lambda: AdaBoost(n_estimators=3),
+        "bagging": lambda: Bagging(Perceptron(), n_estimators=3),
+        "random-forest": lambda: RandomForest(n_estimators=3),
     }[own]()
 
 
@@ -199,7 +199,7 @@ class Check:
         """Two threads learn streams of one feature each, by its name: each weight is that of its own stream."""
         if not isinstance(self.model, Perceptron) or self.model.average:
             return
-        make_one = lambda: make(self.name).set_params(bias=False)  # noqa: E731
+        make_one = lambda: make(self.name).set_params(fit_intercept=False)  # noqa: E731
         streams = [[({feature: 1.0 + k % 3}, k * k % 5 < 2) for k in range(4000)] for feature in "ab"]
         model = make_one()
 

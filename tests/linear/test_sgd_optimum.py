@@ -60,10 +60,10 @@ def optimum(problem: str, X: Any, y: Any, strength: float) -> Any:
 
 
 PROBLEMS = {
-    "ridge": {"loss": "squared", "l2": 0.01, "rate": 0.004, "schedule": "constant", "average": True},
-    "lasso": {"loss": "squared", "l1": 0.01, "rate": 0.01, "schedule": "sqrt"},
-    "svm": {"loss": "hinge", "l2": 0.01, "rate": 100.0, "schedule": "inverse", "average": True},
-    "logistic": {"loss": "logistic", "l2": 0.01, "rate": 0.1, "schedule": "sqrt"},
+    "ridge": {"loss": "squared", "l2": 0.01, "learning_rate": 0.004, "schedule": "constant", "average": True},
+    "lasso": {"loss": "squared", "l1": 0.01, "learning_rate": 0.01, "schedule": "sqrt"},
+    "svm": {"loss": "hinge", "l2": 0.01, "learning_rate": 100.0, "schedule": "inverse", "average": True},
+    "logistic": {"loss": "logistic", "l2": 0.01, "learning_rate": 0.1, "schedule": "sqrt"},
 }
 
 
@@ -72,9 +72,9 @@ PROBLEMS = {
 @pytest.mark.parametrize("steps", ["scheduled", "adagrad"])
 def test_the_objective_is_within_one_per_cent_of_the_optimum(problem: str, data: str, steps: str) -> None:
     X, y = DATA[data]
-    settings: dict[str, Any] = {**PROBLEMS[problem], "bias": False, "passes": 1000}
+    settings: dict[str, Any] = {**PROBLEMS[problem], "fit_intercept": False, "passes": 1000}
     if steps == "adagrad":
-        settings |= {"schedule": "adagrad", "rate": 0.1, "average": False}
+        settings |= {"schedule": "adagrad", "learning_rate": 0.1, "average": False}
     order = np.random.default_rng(0).permutation(len(y))
     model = SGD(**settings).fit(csr(X[order]), y[order])
     reached = objective(model, X, y, model.coef_[0])
@@ -89,7 +89,9 @@ def test_weights_that_l1_makes_zero_are_zero_at_the_optimum(schedule: Any) -> No
     X, y = DATA["one-hot"]
     found = []
     for strength in (0.005, 0.01, 0.02, 0.05):
-        model = SGD(loss="squared", schedule=schedule, rate=0.05, l1=strength, bias=False, passes=100).fit(csr(X), y)
+        model = SGD(
+            loss="squared", schedule=schedule, learning_rate=0.05, l1=strength, fit_intercept=False, passes=100
+        ).fit(csr(X), y)
         zero, best = model.coef_[0] == 0.0, optimum("lasso", X, y, strength)
         assert (np.abs(best[zero]) < 1e-6).all()
         found.append(int(zero.sum()))

@@ -41,7 +41,7 @@ class Twin:
         self.s, self.n = model, columns
         self.doubled = getattr(model, "negations", False)
         self.balanced = isinstance(model, BalancedWinnow)
-        size = columns * (2 if self.doubled else 1) + int(model.bias)
+        size = columns * (2 if self.doubled else 1) + int(model.fit_intercept)
         self.theta = float(size if model.threshold == "n" else model.threshold)
         self.logs = [0.0] * (columns * (2 if self.doubled else 1) + 1)
         self.total = [0.0] * len(self.logs)
@@ -56,7 +56,7 @@ class Twin:
 
     def score(self, x: list[float]) -> float:
         w = self.weights()
-        constant = float(self.s.bias) * w[self.n] - self.theta
+        constant = float(self.s.fit_intercept) * w[self.n] - self.theta
         companions = [1.0 - v for v in x]
         # The companions are neighbours in memory: zeros among them keep their lanes.
         extra = in_lanes(companions, w[self.n + 1 :]) if self.doubled else None
@@ -74,7 +74,7 @@ class Twin:
             if wrong or label * s < self.s.margin:
                 self.updates += 1
                 pulled = -math.inf if label < 0 and getattr(self.s, "elimination", False) else float(label)
-                values = [*x, float(self.s.bias), *([1.0 - v for v in x] if self.doubled else [])]
+                values = [*x, float(self.s.fit_intercept), *([1.0 - v for v in x] if self.doubled else [])]
                 for j, v in enumerate(values):
                     if v != 0.0:
                         self.logs[j] = max(self.logs[j] + pulled * v, lowest)
@@ -83,7 +83,7 @@ class Twin:
 
     def linear(self, w: list[float]) -> list[float]:
         """(coef …, intercept)."""
-        coef, constant = w[: self.n], float(self.s.bias) * w[self.n] - self.theta
+        coef, constant = w[: self.n], float(self.s.fit_intercept) * w[self.n] - self.theta
         if self.doubled:
             coef = [a - b for a, b in zip(coef, w[self.n + 1 :], strict=True)]
             for more in w[self.n + 1 :]:
@@ -132,7 +132,7 @@ def test_balanced_winnow_is_winnow_with_two_weights() -> None:
     """w⁺ and w⁻, kept apart and multiplied one by one, in whole powers of two: exact."""
     X = np.random.default_rng(0).integers(-1, 2, (400, 8)).astype(float)
     y = np.where(X[:, 1] - X[:, 4] + 0.5 > 0, 1, -1)
-    model = BalancedWinnow(bias=False, shuffle=False).fit(X, y)
+    model = BalancedWinnow(fit_intercept=False, shuffle=False).fit(X, y)
     plus, minus, mistakes = np.ones(8), np.ones(8), 0
     for x, label in zip(X, y, strict=True):
         if (1 if (plus - minus) @ x >= 0 else -1) != label:
@@ -165,7 +165,7 @@ WINNOWS = [
     {"alpha": 2.0, "threshold": 1.0, "elimination": True},
     {"margin": 1.5},
     {"alpha": 1.4, "threshold": 20.0, "margin": 4.0, "average": True},
-    {"bias": True},
+    {"fit_intercept": True},
 ]
 
 
@@ -241,7 +241,9 @@ def balanced_stream(seed: int, rounds: int) -> int:
     X, y = X[keep], y[keep]
     if len(y) == 0:
         return 0
-    model = BalancedWinnow(alpha=float(rng.choice([1.02, 1.1, 1.3])), bias=bias).partial_fit(X, y, classes=BOTH)
+    model = BalancedWinnow(alpha=float(rng.choice([1.02, 1.1, 1.3])), fit_intercept=bias).partial_fit(
+        X, y, classes=BOTH
+    )
     return sum(check(model, evidence(X, y, c * u, bias)) for c in (0.3, 1.0, 3.0, 10.0))
 
 
@@ -285,7 +287,7 @@ def test_the_constants_are_those_of_the_sources(n: int, k: int) -> None:
     littlestone = 3.0 * k * (math.log(n, 3.0) + 1) + 1
     assert formulas.winnow_elimination(literals=k, features=n, alpha=3.0, threshold=n) == pytest.approx(littlestone)
     best = 0.1  # η = γ/X²
-    tuned = formulas.balanced_winnow(features=n, rate=best, radius_inf=1.0, norm1=1.0, margin=0.1, loss=0.0)
+    tuned = formulas.balanced_winnow(features=n, learning_rate=best, radius_inf=1.0, norm1=1.0, margin=0.1, loss=0.0)
     assert tuned == pytest.approx(2 * math.log(2 * n) / 0.1**2)
 
 
@@ -296,7 +298,10 @@ def test_formulas_refuse_what_they_do_not_hold_for() -> None:
         formulas.winnow_r(gained=1, features=10, alpha=2.0, threshold=5.0, floor=0.5)
     with pytest.raises(InputError, match="separation"):
         formulas.winnow2(separation=0.0, weight=1.0, features=1.0, threshold=1.0)
-    assert formulas.balanced_winnow(features=5, rate=1.0, radius_inf=1.0, norm1=1.0, margin=0.1, loss=0.0) == math.inf
+    assert (
+        formulas.balanced_winnow(features=5, learning_rate=1.0, radius_inf=1.0, norm1=1.0, margin=0.1, loss=0.0)
+        == math.inf
+    )
 
 
 def test_irrelevant_attributes_cost_their_logarithm() -> None:
@@ -307,7 +312,7 @@ def test_irrelevant_attributes_cost_their_logarithm() -> None:
         X, y = adversarial.irrelevant(n, 5).whole()
         logs.append(math.log2(n))
         winnow_made.append(Winnow().partial_fit(X, y, classes=BOTH).ledger_.mistakes)
-        perceptron_made.append(Perceptron(bias=False).partial_fit(X, y, classes=BOTH).ledger_.mistakes)
+        perceptron_made.append(Perceptron(fit_intercept=False).partial_fit(X, y, classes=BOTH).ledger_.mistakes)
         assert winnow_made[-1] <= formulas.winnow(literals=5, features=n, alpha=2.0, threshold=n)
         assert perceptron_made[-1] >= n - 5
     slope, intercept = np.polyfit(logs, winnow_made, 1)
@@ -442,7 +447,7 @@ def test_hashed_names_that_share_a_slot_count_once(tmp_path: Path, capsys: pytes
     data.write_text("\n".join(lines) + "\n")
     for name in ("winnow", "balanced-winnow", "elimination"):
         more = ["--threshold", "6"] if name == "winnow" else []
-        learn = ["learn", str(data), "--learner", name, *more, "--bits", "5", "--quiet"]
+        learn = ["learn", str(data), "--learner", name, *more, "--hash-bits", "5", "--quiet"]
         assert main([*learn, "--save", model]) == 0
         first = Path(model).read_bytes()
         assert main([*learn, "--save", model, "--threads", "2"]) == 0
@@ -450,11 +455,11 @@ def test_hashed_names_that_share_a_slot_count_once(tmp_path: Path, capsys: pytes
         assert main(["predict", model, str(data), "--quiet"]) == 0
         assert main(["learn", str(data), "--resume", model, "--quiet"]) == 0
         capsys.readouterr()
-        assert main([*learn, "--together", "sum"]) == 2
+        assert main([*learn, "--collisions", "sum"]) == 2
         assert "has 2.0" in capsys.readouterr().err or "has 3.0" in capsys.readouterr().err
-    assert main(["learn", str(data), "--bits", "5", "--quiet", "--json"]) == 0
+    assert main(["learn", str(data), "--hash-bits", "5", "--quiet", "--json"]) == 0
     summed = json.loads(capsys.readouterr().out)["radius"]
-    assert main(["learn", str(data), "--bits", "5", "--together", "largest", "--quiet", "--json"]) == 0
+    assert main(["learn", str(data), "--hash-bits", "5", "--collisions", "max", "--quiet", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["radius"] < summed
 
 

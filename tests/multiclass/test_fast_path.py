@@ -68,7 +68,7 @@ def test_the_fast_path_gives_the_same_bytes_as_the_general_path(name: str, inner
 
 @pytest.mark.parametrize("model", [Kesler(), OneVsAll(Perceptron())], ids=["kesler", "one-vs-all"])
 def test_both_paths_give_the_same_errors(model: Any) -> None:
-    model = type(model)(model.learner)
+    model = type(model)(model.estimator)
     for x, y in [({"a": 1.0, "b": 2.0}, "x"), ({"b": 1.0}, "y"), ({"a": -1.0}, "x")] * 2:
         model.learn_one(x, y)
         model.predict_one(x)
@@ -94,11 +94,11 @@ def test_changed_settings_are_noticed() -> None:
         model.learn_one(x, y)
         model.predict_one(x)
     before = model.score_one({"a": 1.0})
-    model.learner.rate = 2.0
+    model.estimator.learning_rate = 2.0
     assert model.score_one({"a": 1.0}) == {label: 2 * score for label, score in before.items()}
     with pytest.raises(InputError, match="have changed"):
         model.learn_one({"a": 1.0}, 0)
-    model.learner.rate = 1.0
+    model.estimator.learning_rate = 1.0
     model.update = "uniform"
     with pytest.raises(InputError, match="have changed"):
         model.learn_one({"a": 1.0}, 0)

@@ -54,7 +54,7 @@ def test_kesler_equals_one_learner_of_the_stacked_weights(average: bool) -> None
     """The top preference of each example, built in full and learned by a binary AROW without a bias."""
     X, y = stream(1)
     model = Kesler(AROW(average=average, shuffle=False)).fit(csr(X), y)
-    long, last = (AROW(bias=False, average=each) for each in (average, False))
+    long, last = (AROW(fit_intercept=False, average=each) for each in (average, False))
     for x, label in zip(X, y, strict=True):
         w = np.zeros((CLASSES, 10)) if last._state is None else last.coef_.reshape(CLASSES, 10)
         scores = w @ np.append(x, 1.0)
@@ -83,8 +83,8 @@ def test_several_preferences_are_one_update_along_their_mean(update: Any) -> Non
     "learner",
     [
         AROW(),
-        pytest.param(AROW(average=False, bias=False), marks=slow_unless(False)),
-        pytest.param(SGD(average=True, tail=3.0), marks=slow_unless(False)),
+        pytest.param(AROW(average=False, fit_intercept=False), marks=slow_unless(False)),
+        pytest.param(SGD(average=True, averaging_power=3.0), marks=slow_unless(False)),
     ],
 )
 def test_one_vs_all_equals_separate_learners_to_the_last_bit(learner: Any) -> None:
@@ -108,9 +108,9 @@ def test_label_sets_equal_separate_learners_to_the_last_bit() -> None:
 @compiled_in_the_slow_set
 def test_pairs_average_over_their_own_examples() -> None:
     X, y = stream(4)
-    model = AllVsAll(SGD(average=True, tail=2.0)).fit(csr(X), y)
+    model = AllVsAll(SGD(average=True, averaging_power=2.0)).fit(csr(X), y)
     few = y < 2
-    alone = SGD(average=True, tail=2.0).fit(csr(X[few]), y[few])
+    alone = SGD(average=True, averaging_power=2.0).fit(csr(X[few]), y[few])
     assert model.coef_[0].tolist() == alone.coef_[0].tolist()
 
 

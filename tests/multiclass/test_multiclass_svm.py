@@ -241,19 +241,19 @@ def test_examples_without_progress_are_skipped() -> None:
     rows = to_sparse(Dense(np.ascontiguousarray(X / 16.0).reshape(-1), X.shape[1]))
     problem = build_problem(rows, y.astype(np.int64), 0.01, 10, 1.0)
     reached = solve(problem, initial_point(problem, X.shape[1]), 5000, tolerance=1e-3)
-    assert (reached.primal, reached.dual, reached.passes) == (model.objective_, model.dual_objective_, model.passes_)
+    assert (reached.primal, reached.dual, reached.passes) == (model.objective_, model.dual_objective_, model.n_iter_)
     assert reached.visits < reached.passes * len(y)
 
 
 # --- The estimator ---
 
-TIGHT = MulticlassSVM(tolerance=1e-12, passes=10_000)
+TIGHT = MulticlassSVM(tol=1e-12, max_iter=10_000)
 WITHIN = "both are right to within the tolerance: the optimum itself is the same, as the tight tolerance shows"
 
 
 def expected_failures(model: MulticlassSVM) -> dict[str, str]:
     checks = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
-    return dict.fromkeys(checks, WITHIN) if model.tolerance > 1e-6 else {}
+    return dict.fromkeys(checks, WITHIN) if model.tol > 1e-6 else {}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -264,7 +264,7 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
 
 def test_the_attributes_match_the_solution() -> None:
     X, y = blobs()
-    model = MulticlassSVM(C=0.3, tolerance=1e-4).fit(X, y)
+    model = MulticlassSVM(C=0.3, tol=1e-4).fit(X, y)
     case = Case(X, y, np.full(len(y), 0.3), 1.0, 4)
     assert model.objective_ == pytest.approx(case.primal(np.vstack([model.intercept_, model.coef_.T])))
     assert model.gap_ == model.objective_ - model.dual_objective_
@@ -278,10 +278,10 @@ def test_the_attributes_match_the_solution() -> None:
 def test_too_few_passes_warn_with_the_gap() -> None:
     X, y = blobs()
     with pytest.warns(ConvergenceWarning, match="After 2 passes the objective") as told:
-        model = MulticlassSVM(C=10.0, passes=2).fit(X, y)
+        model = MulticlassSVM(C=10.0, max_iter=2).fit(X, y)
     assert f"is within {model.gap_:.3g} of the optimum" in str(told[0].message)
     assert told[0].filename == __file__
-    assert model.passes_ == 2
+    assert model.n_iter_ == 2
 
 
 def test_a_single_class_is_always_predicted() -> None:
@@ -293,7 +293,7 @@ def test_a_single_class_is_always_predicted() -> None:
 
 def test_two_classes_equal_the_binary_svm() -> None:
     X, y = blobs(classes=2)
-    model = MulticlassSVM(C=0.4, tolerance=1e-10, passes=100_000).fit(X, y)
+    model = MulticlassSVM(C=0.4, tol=1e-10, max_iter=100_000).fit(X, y)
     other = LinearSVC(loss="hinge", C=0.8, tol=1e-10, max_iter=1_000_000, random_state=0).fit(X, y)
     assert model.coef_.shape == (1, X.shape[1])
     assert np.allclose(model.coef_, other.coef_, atol=1e-4)
@@ -305,7 +305,7 @@ def test_two_classes_equal_the_binary_svm() -> None:
 @given(st.permutations(range(4)), st.permutations(range(40)))
 def test_the_names_of_classes_and_the_order_of_rows_change_nothing(names: list[int], order: list[int]) -> None:
     X, y = blobs(n=40)
-    tight = {"tolerance": 1e-11, "passes": 100_000}
+    tight = {"tol": 1e-11, "max_iter": 100_000}
     plain = MulticlassSVM(**tight).fit(X, y)
     other = MulticlassSVM(**tight).fit(X[order], np.array(list("abcd"))[names][y[order]])
     assert other.objective_ == pytest.approx(plain.objective_, rel=1e-10)
@@ -331,7 +331,7 @@ def test_dense_and_sparse_give_the_same_bytes() -> None:
 
 def test_the_seed_determines_the_model() -> None:
     X, y = blobs()
-    first, again, other = (MulticlassSVM(seed=seed).fit(X, y) for seed in (3, 3, 4))
+    first, again, other = (MulticlassSVM(random_state=seed).fit(X, y) for seed in (3, 3, 4))
     assert (first.coef_ == again.coef_).all()
     assert (first.coef_ != other.coef_).any()
 
@@ -339,24 +339,32 @@ def test_the_seed_determines_the_model() -> None:
 @pytest.mark.parametrize("bias", [True, False])
 def test_settings_changed_after_fit_change_no_prediction(bias: bool) -> None:
     X, y = blobs()
-    model = MulticlassSVM(C=0.1, bias=bias).fit(X, y)
+    model = MulticlassSVM(C=0.1, fit_intercept=bias).fit(X, y)
     before = model.decision_function(X)
-    assert (model.set_params(bias=not bias).decision_function(X) == before).all()
+    assert (model.set_params(fit_intercept=not bias).decision_function(X) == before).all()
     assert model.intercept_.any() == bias
 
 
 def test_an_integer_weight_equals_repeated_examples() -> None:
     X, y = blobs()
     weights = np.arange(len(y)) % 3
-    weighed = MulticlassSVM(tolerance=1e-10, passes=100_000).fit(X, y, sample_weight=weights)
-    repeated = MulticlassSVM(tolerance=1e-10, passes=100_000).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    weighed = MulticlassSVM(tol=1e-10, max_iter=100_000).fit(X, y, sample_weight=weights)
+    repeated = MulticlassSVM(tol=1e-10, max_iter=100_000).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     assert weighed.objective_ == pytest.approx(repeated.objective_, rel=1e-9)
     assert np.allclose(weighed.coef_, repeated.coef_, atol=1e-4)
 
 
 @pytest.mark.parametrize(
     ("setting", "value"),
-    [("C", 0.0), ("C", "1"), ("tolerance", 0.0), ("passes", 0), ("bias", "yes"), ("seed", -1), ("seed", 0.5)],
+    [
+        ("C", 0.0),
+        ("C", "1"),
+        ("tol", 0.0),
+        ("max_iter", 0),
+        ("fit_intercept", "yes"),
+        ("random_state", -1),
+        ("random_state", 0.5),
+    ],
 )
 def test_invalid_settings_are_refused(setting: str, value: Any) -> None:
     with pytest.raises(InputError, match=f"{setting} must be"):
@@ -396,7 +404,7 @@ def test_unfitted_models_continuous_labels_and_overflow_are_refused() -> None:
     with pytest.raises(LabelError, match="continuous"):
         MulticlassSVM().fit(X, y + 0.5)
     with pytest.raises(WeightOverflowError, match="out of range"):
-        MulticlassSVM(C=1e300, passes=3).fit(X * 1e100, y)
+        MulticlassSVM(C=1e300, max_iter=3).fit(X * 1e100, y)
     assert not hasattr(MulticlassSVM(), "coef_")
 
 
@@ -449,7 +457,7 @@ def test_a_file_stores_the_whole_model(tmp_path: Path) -> None:
     again = load(tmp_path / "iris.model")
     assert again.get_params() == model.get_params()
     assert np.array_equal(again.decision_function(X), model.decision_function(X))
-    assert (again.gap_, again.objective_, again.passes_) == (model.gap_, model.objective_, model.passes_)
+    assert (again.gap_, again.objective_, again.n_iter_) == (model.gap_, model.objective_, model.n_iter_)
     content = (tmp_path / "iris.model").read_bytes()
     (tmp_path / "iris.model").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(ModelFileError, match="checksum"):

@@ -38,15 +38,15 @@ def stream(seed: int, rows: int = 50, columns: int = 4, classes: int = 3) -> tup
 @EVERY
 def test_invalid_settings_are_refused(kind: Any) -> None:
     X, y = stream(0)
-    wrong: list[tuple[Any, str]] = [({"members": 0}, "members"), ({"seed": -1}, "seed")]
-    for changes, words in [*wrong, ({"learner": VotedPerceptron()}, "takes")]:
+    wrong: list[tuple[Any, str]] = [({"n_estimators": 0}, "n_estimators"), ({"random_state": -1}, "random_state")]
+    for changes, words in [*wrong, ({"estimator": VotedPerceptron()}, "takes")]:
         with pytest.raises(InputError, match=words):
             kind(**changes).fit(X, y)
 
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [OnlineBagging(Perceptron(), members=5), OnlineBoosting(Perceptron(), members=5)],
+    [OnlineBagging(Perceptron(), n_estimators=5), OnlineBoosting(Perceptron(), n_estimators=5)],
     expected_failed_checks=lambda _: WEIGHTS,
 )
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
@@ -133,7 +133,7 @@ def twin(X: Any, y: list[str], members: int, seed: int, boosted: bool) -> tuple[
 @given(seed=st.integers(0, 10**6), members=st.integers(1, 6))
 def test_it_equals_its_reference(kind: Any, seed: int, members: int) -> None:
     X, y = stream(seed)
-    model = kind(Perceptron(), members=members, seed=seed).partial_fit(csr(X), y)
+    model = kind(Perceptron(), n_estimators=members, random_state=seed).partial_fit(csr(X), y)
     team, mistakes, sums = twin(X, y, members, seed, kind is OnlineBoosting)
     assert model.ledger_.mistakes == mistakes
     weights = np.column_stack([model.intercept_, model.coef_])
@@ -143,13 +143,13 @@ def test_it_equals_its_reference(kind: Any, seed: int, members: int) -> None:
             assert (weights[m::members] == member.weights).all()
     if kind is OnlineBoosting:
         assert np.allclose(model._require_fitted().more["boosting"], sums)
-        assert np.allclose(model.member_errors_, sums[:, 1] / sums.sum(axis=1))
+        assert np.allclose(model.estimator_errors_, sums[:, 1] / sums.sum(axis=1))
 
 
 def test_a_bagged_member_is_a_learner_with_these_weights() -> None:
     X, y = stream(3)
     told = [label == "bee" for label in y]
-    model = OnlineBagging(Perceptron(), members=3, seed=9).partial_fit(csr(X), told, classes=[False, True])
+    model = OnlineBagging(Perceptron(), n_estimators=3, random_state=9).partial_fit(csr(X), told, classes=[False, True])
     luck = uniform(9, 0, np.arange(len(y)), 3)
     for m in range(3):
         k = np.array([poisson(u, 1.0) for u in luck[:, m].tolist()])
@@ -166,8 +166,8 @@ def test_a_bagged_member_is_a_learner_with_these_weights() -> None:
 @given(seed=st.integers(0, 1000), cuts=st.lists(st.integers(0, 50), max_size=5).map(sorted))
 def test_batch_boundaries_do_not_change_the_bytes(kind: Any, seed: int, cuts: list[int]) -> None:
     X, y = stream(seed)
-    whole = to_bytes(kind(members=4).partial_fit(csr(X), y))
-    parts, saved, one = kind(members=4), kind(members=4), kind(members=4)
+    whole = to_bytes(kind(n_estimators=4).partial_fit(csr(X), y))
+    parts, saved, one = kind(n_estimators=4), kind(n_estimators=4), kind(n_estimators=4)
     for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
         if stop > start:
             parts.partial_fit(csr(X)[start:stop], y[start:stop])
@@ -181,7 +181,7 @@ def test_batch_boundaries_do_not_change_the_bytes(kind: Any, seed: int, cuts: li
 @EVERY
 def test_a_refused_batch_changes_nothing(kind: Any) -> None:
     X, y = stream(5)
-    model = kind(members=4).partial_fit(csr(X), y)
+    model = kind(n_estimators=4).partial_fit(csr(X), y)
     kept = to_bytes(model)
     rows = np.repeat(X, 3, axis=0)
     rows[100, 1] = np.nan
@@ -197,10 +197,20 @@ def test_files_are_learned_and_certified(tmp_path: Path, capsys: pytest.CaptureF
     data.write_text("".join(
         f"{['ant', 'bee', 'cow'].index(label)} " + " ".join(f"{j + 1}:{v:g}" for j, v in enumerate(x) if v) + "\n"
         for x, label in zip(X.tolist(), y, strict=True)))  # fmt: skip
-    learn = ["learn", "--scheme", "online-bagging", "--members", "4", "--random-state", "3", "--quiet", "--json"]
+    learn = [
+        "learn",
+        "--multiclass",
+        "online-bagging",
+        "--n-estimators",
+        "4",
+        "--random-state",
+        "3",
+        "--quiet",
+        "--json",
+    ]
     assert main([*learn, str(data), str(data), "--save", str(whole)]) == 0
     out = json.loads(capsys.readouterr().out)
-    assert (out["scheme"], out["examples"]) == ("online-bagging", 100)
+    assert (out["multiclass"], out["examples"]) == ("online-bagging", 100)
     assert main([*learn, str(data), "--save", str(parts)]) == 0
     assert main(["learn", str(data), "--resume", str(parts), "--save", str(parts), "--quiet"]) == 0
     assert whole.read_bytes() == parts.read_bytes()
@@ -210,9 +220,9 @@ def test_files_are_learned_and_certified(tmp_path: Path, capsys: pytest.CaptureF
     capsys.readouterr()
     assert main(["inspect", str(whole)]) == 0
     assert "member 4" in capsys.readouterr().out
-    assert main(["learn", str(data), "--resume", str(parts), "--members", "5", "--quiet"]) == 2
+    assert main(["learn", str(data), "--resume", str(parts), "--n-estimators", "5", "--quiet"]) == 2
     capsys.readouterr()
-    model = OnlineBagging(members=4).fit(csr(X), y)
+    model = OnlineBagging(n_estimators=4).fit(csr(X), y)
     certificate = certify(model, csr(X), y)
     assert certificate.bounds == []
     assert verify(certificate, csr(X), y) == []

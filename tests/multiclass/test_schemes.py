@@ -351,7 +351,7 @@ def test_a_refused_first_example_leaves_the_model_unfitted() -> None:
 @OVERFLOWS
 @compiled_in_the_slow_set
 def test_diverging_weights_are_refused() -> None:
-    model = Kesler(SGD(loss="squared", schedule="constant", rate=1e9))
+    model = Kesler(SGD(loss="squared", schedule="constant", learning_rate=1e9))
     X = csr(np.full((60, 2), 1e20))
     with pytest.raises(WeightOverflowError, match="out of range"):
         model.partial_fit(X, [0] * 60, classes=[0, 1, 2])
@@ -401,7 +401,7 @@ def test_sample_weights_are_supported() -> None:
         (Kesler(SGD(), update="proportional"), "content at some score"),
         (Kesler(MarginPerceptron(), update="proportional"), "content at some score"),
         (Kesler(update="most"), "update must be one of"),
-        (Kesler(Perceptron(rate=-1.0)), "rate must be"),
+        (Kesler(Perceptron(learning_rate=-1.0)), "learning_rate must be"),
         (Kesler(Perceptron(passes=0)), "passes must be"),
         (OneVsAll(MarginPerceptron()), "nothing but their own examples"),
         (OneVsAll(VotedPerceptron()), "nothing but their own examples"),
@@ -417,10 +417,10 @@ def test_sample_weights_are_supported() -> None:
         (OutputCode(code=[[1], [1, -1]]), "matrix of −1, 0 and 1"),
         (OutputCode(code=[[1, -1], [1, -1]]), "two rows are the same"),
         (OutputCode(code=[[1, -1], [-1, 1]]), "2 classes, but 3 classes came"),
-        (OutputCode(length=1), "too short"),
-        (OutputCode(code="sparse", length=1), "too short"),
-        (OutputCode(length=0), "length must be"),
-        (OutputCode(seed=-1), "seed must be"),
+        (OutputCode(code_length=1), "too short"),
+        (OutputCode(code="sparse", code_length=1), "too short"),
+        (OutputCode(code_length=0), "length must be"),
+        (OutputCode(random_state=-1), "seed must be"),
         (MultiLabel(VotedPerceptron()), "nothing but their own examples"),
         (MultiLabel(Winnow(threshold=2.0), update="top"), "examples of either sign"),
         (LabelRanking(Elimination()), "LabelRanking takes learners"),
@@ -474,11 +474,11 @@ def test_values_out_of_range_are_named() -> None:
 def test_a_run_continues_with_its_first_learner() -> None:
     model = Kesler(Perceptron()).learn_one({"a": 1.0}, "x").learn_one({"b": 1.0}, "y")
     before = to_bytes(model)
-    for changes in ({"learner__margin": 3.0}, {"learner": SGD()}, {"learner": None, "update": "uniform"}):
+    for changes in ({"estimator__margin": 3.0}, {"estimator": SGD()}, {"estimator": None, "update": "uniform"}):
         changed = from_bytes(before, "m").set_params(**changes)
         with pytest.raises(InputError, match="have changed since this run began"):
             changed.learn_one({"a": 1.0}, "x")
-    assert from_bytes(before, "m").set_params(learner__passes=4).learn_one({"a": 1.0}, "x").ledger_.examples == 3
+    assert from_bytes(before, "m").set_params(estimator__passes=4).learn_one({"a": 1.0}, "x").ledger_.examples == 3
 
 
 @pytest.mark.skipif(JIT_DISABLED, reason="minutes without Numba")
@@ -486,9 +486,11 @@ def test_hundreds_of_classes_are_learned() -> None:
     k = 128
     X, y = csr(np.eye(k)), [f"class {c:03}" for c in range(k)]
     for name in ("one-vs-all", "kesler", "code-dense"):
-        model = scheme(name, Perceptron(bias=False, passes=2), **({"length": 64} if name == "code-dense" else {}))
+        model = scheme(
+            name, Perceptron(fit_intercept=False, passes=2), **({"code_length": 64} if name == "code-dense" else {})
+        )
         assert (model.fit(X, y).predict(X) == np.array(y)).mean() > 0.95
-        stream = scheme(name, Perceptron(bias=False), **({"length": 64} if name == "code-dense" else {}))
+        stream = scheme(name, Perceptron(fit_intercept=False), **({"code_length": 64} if name == "code-dense" else {}))
         one_by_one(stream, np.eye(k)[:, ::-1][:40], y[:40])
         assert stream.partial_fit(X, y).classes_.tolist() == y
         assert stream._state.new == k
@@ -496,7 +498,7 @@ def test_hundreds_of_classes_are_learned() -> None:
 
 @pytest.mark.slow
 def test_hundreds_of_classes_are_learned_in_pairs() -> None:
-    model = AllVsAll(Perceptron(bias=False)).fit(csr(np.eye(120)), range(120))
+    model = AllVsAll(Perceptron(fit_intercept=False)).fit(csr(np.eye(120)), range(120))
     assert model.coef_.shape == (120 * 119 // 2, 120)
     assert (model.predict(csr(np.eye(120))) == np.arange(120)).mean() > 0.9
 

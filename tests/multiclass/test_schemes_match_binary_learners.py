@@ -54,7 +54,7 @@ def wanting(inner: Any, s: float, norm: float) -> float | None:
         return 1.0 - s if s <= 1.0 else None
     if type(inner).__name__ == "MarginPerceptron":
         return 0.0 if s <= 0 or norm == 0 or s < (1 - inner.epsilon) * inner.gamma * norm else None
-    margin = getattr(inner, "margin", 0.0) / getattr(inner, "rate", 1.0)
+    margin = getattr(inner, "margin", 0.0) / getattr(inner, "learning_rate", 1.0)
     return margin - s if s <= 0 or s < margin else None
 
 
@@ -81,8 +81,8 @@ class InLargeSpace:
 
     def __init__(self, inner: Any, classes: int, features: int) -> None:
         self.inner, self.k, self.n = inner, classes, features + 1
-        self.bias = float(inner.bias)
-        self.binary = type(inner)(**{**inner.get_params(), "bias": False})
+        self.bias = float(inner.fit_intercept)
+        self.binary = type(inner)(**{**inner.get_params(), "fit_intercept": False})
         self.binary.tie = "negative"
         self.mistakes = self.unmet = 0
 
@@ -174,7 +174,7 @@ def test_kesler_follows_the_mean_loss_of_all_preferences(name: str, loss_slope: 
         step = -slope[:, None] * z
         step[label] = slope.sum() * z
         G += step**2
-        rate = model.learner.rate
+        rate = model.estimator.learning_rate
         w += rate * np.divide(step, np.sqrt(G), out=np.zeros_like(G), where=G > 0) if t and "adagrad" in name else (
             rate / np.sqrt(t) * step
         )  # fmt: skip
@@ -455,12 +455,12 @@ def test_output_codes_are_valid() -> None:
         assert all(len(set(column)) == 2 for column in words.T.tolist())
         assert (exhaustive._code_words(k + 1)[:k, : words.shape[1]] == words).all()  # what was learned stays right
     for code in ("dense", "sparse"):
-        model = OutputCode(code=code, length=20)
+        model = OutputCode(code=code, code_length=20)
         words = model._code_words(40)
         assert (model._code_words(12) == words[:12]).all()
         assert len({tuple(word) for word in words.tolist()}) == 40
         assert (words == 0).any() == (code == "sparse")
-        assert not (OutputCode(code=code, length=20, seed=1)._code_words(40) == words).all()
+        assert not (OutputCode(code=code, code_length=20, random_state=1)._code_words(40) == words).all()
 
 
 # --- Preferences: label sets, rankings, trees ---

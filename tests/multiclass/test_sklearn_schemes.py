@@ -35,7 +35,7 @@ def test_scikit_learn_checks_of_pairs_and_codes(estimator: Any, check: Any) -> N
 @pytest.mark.parametrize("name", SCHEMES)
 def test_clone_keeps_settings_and_drops_the_fitted_state(name: str) -> None:
     X, y = told(name, 13)
-    model = scheme(name, Perceptron(rate=0.5)).partial_fit(csr(X), y)
+    model = scheme(name, Perceptron(learning_rate=0.5)).partial_fit(csr(X), y)
     copy = clone(model)
     mine, theirs = (one.get_params() for one in (model, copy))
     assert repr(mine) == repr(theirs)
@@ -45,20 +45,20 @@ def test_clone_keeps_settings_and_drops_the_fitted_state(name: str) -> None:
     tags = copy.__sklearn_tags__().classifier_tags
     assert tags.multi_class
     assert tags.multi_label == name.startswith("multi-label")
-    assert clone(type(model)()).learner is None
+    assert clone(type(model)()).estimator is None
     assert repr(OutputCode(code=np.eye(2))) == f"OutputCode(code={np.eye(2)!r})"
 
 
 def test_settings_of_the_base_learner_are_parameters() -> None:
-    model = Kesler(Perceptron(rate=2.0), update="uniform")
-    assert model.get_params()["learner__rate"] == 2.0
-    assert model.set_params(learner=SGD(), learner__rate=0.25)._inner_learner.rate == 0.25
+    model = Kesler(Perceptron(learning_rate=2.0), update="uniform")
+    assert model.get_params()["estimator__learning_rate"] == 2.0
+    assert model.set_params(estimator=SGD(), estimator__learning_rate=0.25)._inner_learner.learning_rate == 0.25
     with pytest.raises(InputError, match="Invalid parameter 'speed'"):
-        model.set_params(learner__speed=1)
+        model.set_params(estimator__speed=1)
     with pytest.raises(InputError, match="Invalid parameter 'speed'"):
         model.set_params(speed=1)
     with pytest.raises(InputError, match="learner has no settings"):
-        Kesler().set_params(learner__rate=1)
+        Kesler().set_params(estimator__learning_rate=1)
 
 
 @pytest.mark.filterwarnings("ignore::novikoff.SortedLabelsWarning")
@@ -67,8 +67,8 @@ def test_pipelines_and_grid_search_work() -> None:
     search = GridSearchCV(
         make_pipeline(StandardScaler(), Kesler(Perceptron(average=True))),
         {
-            "kesler__learner__margin": [0.0, 1.0],
-            "kesler__learner__rate": [0.5, 1.0],
+            "kesler__estimator__margin": [0.0, 1.0],
+            "kesler__estimator__learning_rate": [0.5, 1.0],
             "kesler__update": ["top", "uniform"],
         },
         cv=3,

@@ -31,14 +31,14 @@ XOR = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], float), ["same", "other", "othe
 KINDS: dict[str, dict[str, Any]] = {
     "adagrad": {},
     "constant": {"schedule": "constant", "loss": "cross-entropy"},
-    "sqrt-batch": {"schedule": "sqrt", "batch": 3, "hidden": (5, 4)},
-    "adagrad-batch": {"batch": 4, "loss": "cross-entropy", "hidden": (3, 4, 2)},
+    "sqrt-batch": {"schedule": "sqrt", "batch_size": 3, "hidden_layer_sizes": (5, 4)},
+    "adagrad-batch": {"batch_size": 4, "loss": "cross-entropy", "hidden_layer_sizes": (3, 4, 2)},
 }
 EVERY = pytest.mark.parametrize("name", KINDS)
 
 
 def model(name: str, **changes: Any) -> MultilayerPerceptron:
-    return MultilayerPerceptron(**{"hidden": (6,), **KINDS[name], **changes})
+    return MultilayerPerceptron(**{"hidden_layer_sizes": (6,), **KINDS[name], **changes})
 
 
 def stream(seed: int, rows: int = 40, columns: int = 5, classes: int = 3) -> tuple[Any, list[str]]:
@@ -52,7 +52,7 @@ def stream(seed: int, rows: int = 40, columns: int = 5, classes: int = 3) -> tup
 
 @pytest.mark.slow  # for rows of three kinds, each of which is to be compiled
 @parametrize_with_checks(
-    [MultilayerPerceptron(hidden=(8,), passes=20)], expected_failed_checks=lambda _: WEIGHTS
+    [MultilayerPerceptron(hidden_layer_sizes=(8,), passes=20)], expected_failed_checks=lambda _: WEIGHTS
 )  # fmt: skip
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -67,7 +67,9 @@ def test_the_gradient_is_that_of_finite_differences(seed: int, loss: Any, hidden
     """A step of length 1 without AdaGrad is the gradient: it is compared with (E(w + h) − E(w − h))/2h."""
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((1, 3)), int(rng.integers(0, 3))
-    network = MultilayerPerceptron(hidden=hidden, loss=loss, schedule="constant", rate=1.0, random_state=seed)
+    network = MultilayerPerceptron(
+        hidden_layer_sizes=hidden, loss=loss, schedule="constant", learning_rate=1.0, random_state=seed
+    )
     network.partial_fit(X, [0], classes=[0, 1, 2])
     before = network._require_fitted().copy().updater
     after = network.partial_fit(X, [y])._require_fitted().updater
@@ -91,7 +93,7 @@ def test_the_gradient_is_that_of_finite_differences(seed: int, loss: Any, hidden
 
 
 def test_deltas_equal_the_backpropagation_formula() -> None:
-    network = MultilayerPerceptron(hidden=(2,)).fit(*XOR)
+    network = MultilayerPerceptron(hidden_layer_sizes=(2,)).fit(*XOR)
     net = network._require_fitted().updater
     desk = NetworkWorkspace(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2))
     forward(net, Dense(np.ones(2), 2), 0, 2, desk)
@@ -124,13 +126,13 @@ def twin(network: MultilayerPerceptron, X: Any, y: Any) -> tuple[list[Any], int]
         for layer in range(len(W) - 1, -1, -1):
             pulls[layer] += np.vstack([delta, np.outer(given[layer], delta)])
             delta = (W[layer][1:] @ delta) * given[layer] * (1 - given[layer]) if layer else delta
-        if t % network.batch == 0:
+        if t % network.batch_size == 0:
             steps += 1
             for k in range(len(W)):
-                g = pulls[k] / network.batch
+                g = pulls[k] / network.batch_size
                 G[k] += g * g
                 adapted = np.sqrt(np.where(G[k] > 0, G[k], 1)) if network.schedule == "adagrad" else 1.0
-                W[k] -= network.rate / (steps**0.5 if network.schedule == "sqrt" else 1.0) * g / adapted
+                W[k] -= network.learning_rate / (steps**0.5 if network.schedule == "sqrt" else 1.0) * g / adapted
                 pulls[k] *= 0
     return W, mistakes
 
@@ -145,7 +147,7 @@ def test_it_equals_its_reference(name: str) -> None:
         assert np.allclose(mine, w[1:], rtol=1e-9, atol=1e-11)
         assert np.allclose(bias, w[0], rtol=1e-9, atol=1e-11)
     assert network.ledger_.mistakes == mistakes
-    assert network.ledger_.updates == 50 // network.batch
+    assert network.ledger_.updates == 50 // network.batch_size
 
 
 # --- One arithmetic ---
@@ -223,16 +225,18 @@ def test_a_refused_batch_changes_nothing(name: str) -> None:
 
 def test_weights_that_grow_out_of_range_are_refused() -> None:
     with pytest.raises(WeightOverflowError):
-        MultilayerPerceptron(schedule="constant", rate=1e300, spread=1e300).fit([[1e100], [-1e100]] * 9, [0, 1] * 9)
+        MultilayerPerceptron(schedule="constant", learning_rate=1e300, init_scale=1e300).fit(
+            [[1e100], [-1e100]] * 9, [0, 1] * 9
+        )
 
 
 # --- What it learns ---
 
 
-@pytest.mark.parametrize("changes", [{}, {"loss": "cross-entropy"}, {"schedule": "constant", "rate": 1.0}])
+@pytest.mark.parametrize("changes", [{}, {"loss": "cross-entropy"}, {"schedule": "constant", "learning_rate": 1.0}])
 def test_exclusive_or_is_learned(changes: Any) -> None:
     for seed in range(3):
-        network = MultilayerPerceptron(hidden=(8,), passes=600, random_state=seed, **changes).fit(*XOR)
+        network = MultilayerPerceptron(hidden_layer_sizes=(8,), passes=600, random_state=seed, **changes).fit(*XOR)
         assert network.predict(XOR[0]).tolist() == XOR[1]
         assert (network.decision_function(XOR[0]) > 0).tolist() == [label == "same" for label in XOR[1]]
         assert np.allclose(network.predict_proba(XOR[0]).sum(axis=1), 1.0)
@@ -241,10 +245,12 @@ def test_exclusive_or_is_learned(changes: Any) -> None:
 def test_digits_are_learned() -> None:
     X, y = load_digits(return_X_y=True)
     X = X / 16
-    network = MultilayerPerceptron(hidden=(32,), passes=20).fit(X[:1200], y[:1200])
+    network = MultilayerPerceptron(hidden_layer_sizes=(32,), passes=20).fit(X[:1200], y[:1200])
     assert network.score(X[1200:], y[1200:]) > 0.9
     assert network.score(X[:1200], y[:1200]) > 0.98
-    again = MultilayerPerceptron(hidden=(32,), passes=20, batch=8, rate=0.5).fit(X[:1200], y[:1200])
+    again = MultilayerPerceptron(hidden_layer_sizes=(32,), passes=20, batch_size=8, learning_rate=0.5).fit(
+        X[:1200], y[:1200]
+    )
     assert again.score(X[1200:], y[1200:]) > 0.9
 
 
@@ -263,17 +269,18 @@ def test_new_classes_count_as_mistakes_and_get_a_unit() -> None:
 
 def test_an_incomplete_mini_batch_waits() -> None:
     X, y = stream(6)
-    network = MultilayerPerceptron(batch=100).partial_fit(X, y)
+    network = MultilayerPerceptron(batch_size=100).partial_fit(X, y)
     assert network.ledger_.updates == 0
     assert (network.coefs_[0] == MultilayerPerceptron()._build_updater(6, np.float64).slots[1:]).all()
 
 
 def test_bad_settings_are_refused() -> None:
     for changes, words in [
-        ({"hidden": ()}, "hidden"), ({"hidden": 16}, "hidden"), ({"hidden": (0,)}, "hidden"),
-        ({"hidden": "16"}, "hidden"),
-        ({"hidden": (10**6,)}, "65,536"), ({"loss": "hinge"}, "loss"), ({"schedule": "x"}, "schedule"),
-        ({"rate": 0}, "rate"), ({"batch": 0}, "batch"), ({"spread": -1}, "spread"),
+        ({"hidden_layer_sizes": ()}, "hidden_layer_sizes"), ({"hidden_layer_sizes": 16}, "hidden_layer_sizes"),
+        ({"hidden_layer_sizes": (0,)}, "hidden_layer_sizes"),
+        ({"hidden_layer_sizes": "16"}, "hidden_layer_sizes"),
+        ({"hidden_layer_sizes": (10**6,)}, "65,536"), ({"loss": "hinge"}, "loss"), ({"schedule": "x"}, "schedule"),
+        ({"learning_rate": 0}, "learning_rate"), ({"batch_size": 0}, "batch_size"), ({"init_scale": -1}, "init_scale"),
         ({"random_state": 1.5}, "random_state"), ({"random_state": True}, "random_state"), ({"passes": 0}, "passes"),
     ]:  # fmt: skip
         with pytest.raises(InputError, match=words):
@@ -310,13 +317,13 @@ def test_files_are_learned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     once = [sys.executable, "-m", "novikoff", "learn", str(data), "--resume", model_file, "--save", model_file]
     assert subprocess.run(once, capture_output=True, check=True)  # a new process, in which NumPy comes late
     assert load(model_file).ledger_.examples == 120
-    assert load(path).hidden == (5, 4)
+    assert load(path).hidden_layer_sizes == (5, 4)
     capsys.readouterr()
     assert main(["predict", str(path), str(data), "--quiet"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 40
     assert main(["inspect", str(path)]) == 0
     assert "layers of 6, 5, 4, 3 units" in capsys.readouterr().out
-    assert main([*learn, str(data), "--positive", "1", "--save", model_file, *common]) == 0
+    assert main([*learn, str(data), "--positive-label", "1", "--save", model_file, *common]) == 0
     assert load(model_file).classes_.tolist() == ["not 1", "1"]
     capsys.readouterr()
     assert main(["predict", model_file, str(data), "--quiet"]) == 0

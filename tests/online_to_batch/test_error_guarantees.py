@@ -129,7 +129,7 @@ def test_random_stopping_has_the_mean_error_of_the_run(runs: int) -> None:
     """E[err] = E[M]/m: the difference of the means is a few standard errors; five leave 6e-7 to chance."""
     for number, (world, learner) in enumerate(WORLDS.values()):
         error, promised, made = tried(
-            world, lambda run, i=learner: around(i, "random-stopping", seed=run), runs, 40, number
+            world, lambda run, i=learner: around(i, "random-stopping", random_state=run), runs, 40, number
         )
         difference = error - made
         assert abs(difference.mean()) <= 5.0 * difference.std() / math.sqrt(runs)

@@ -42,11 +42,11 @@ pytestmark = pytest.mark.plain_python_coverage
 BOTH = {"classes": [-1, 1]}
 INNER: dict[str, Any] = {
     "perceptron": Perceptron(),
-    "perceptron-b": Perceptron(tie="negative", bias=False, rate=0.3),
-    "perceptron-thick": Perceptron(margin=0.7, rate=0.5),
+    "perceptron-b": Perceptron(tie="negative", fit_intercept=False, learning_rate=0.3),
+    "perceptron-thick": Perceptron(margin=0.7, learning_rate=0.5),
     "margin-perceptron": MarginPerceptron(gamma=0.05),
     "p-norm-perceptron": PNormPerceptron(p=4.5),
-    "sgd-hinge-constant": SGD(loss="hinge", schedule="constant", rate=0.1),
+    "sgd-hinge-constant": SGD(loss="hinge", schedule="constant", learning_rate=0.1),
     "sgd-hinge-sqrt": SGD(loss="hinge", schedule="sqrt"),
     "sgd-logistic-adagrad": SGD(),
     "arow": AROW(average=False),
@@ -64,7 +64,7 @@ for _learner in INNER.values():
 EVERYONE = [pytest.param(name, marks=() if name == "perceptron" else (pytest.mark.slow,)) for name in INNER]
 HOW: dict[str, dict[str, Any]] = {
     "controlled-testing": {"epsilon": 0.6, "delta": 0.5},
-    "next-stretch": {"epsilon": 0.5, "delta": 0.5, "most_mistakes": 30},
+    "next-stretch": {"epsilon": 0.5, "delta": 0.5, "max_mistakes": 30},
 }
 
 
@@ -154,7 +154,7 @@ def test_every_method_equals_its_reference(name: str) -> None:
     ):
         model, (chosen, used, passed) = made(method, inner).partial_fit(X, y, **BOTH), twin.tested(length)
         if model._state.counts[0] != 2:  # not where all changes were made
-            assert (model.stopped_, model.examples_used_) == (passed, used), (method, model.why_)
+            assert (model.stopped_, model.examples_used_) == (passed, used), (method, model.stop_reason_)
             assert scores(model) == pytest.approx(scores(chosen), rel=1e-12)
             later = int((chosen.predict(X[used:]) != y[used:]).sum()) if used < len(y) else 0
             assert model._describe_guarantee()["later_mistakes"] == later
@@ -162,7 +162,7 @@ def test_every_method_equals_its_reference(name: str) -> None:
     lasted = [length for _, length in twin.stretches()]
     at = int(np.argmax(lasted))
     if max(lasted) > 0:
-        assert longest.promise_.numbers == {"stretch": at, "length": max(lasted)}
+        assert longest.guarantee_.numbers == {"stretch": at, "length": max(lasted)}
         start = min(twin.stretches()[at][0], len(y) - 1)
         assert scores(longest) == pytest.approx(scores(twin.hypotheses[start]), rel=1e-12)
     chosen, value = twin.penalised(0.05)
@@ -183,7 +183,7 @@ def test_the_wrapped_run_equals_that_of_the_learner(method: str) -> None:
         assert (model.coef_ == alone.coef_).all()
         assert (model.decision_function(X) == alone.decision_function(X)).all()
         assert model.bound_ is None
-        assert "Nothing is guaranteed" in model.promise_.sentence
+        assert "Nothing is guaranteed" in model.guarantee_.sentence
     assert [b.name for b in model.bounds()] == [b.name for b in alone.bounds()]
 
 
@@ -221,11 +221,11 @@ def test_every_way_to_learn_gives_the_same_bytes(method: str) -> None:
 def test_batch_boundaries_do_not_change_the_model(cuts: list[int], seed: int) -> None:
     X, y = real(seed, rows=80, columns=4)
     for method in METHOD_NAMES:
-        model = made(method, seed=seed, most_hypotheses=5)
+        model = made(method, random_state=seed, max_hypotheses=5)
         for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
             if stop > start:
                 model.partial_fit(X[start:stop], y[start:stop], **BOTH)
-        assert to_bytes(model) == to_bytes(made(method, seed=seed, most_hypotheses=5).fit(X, y))
+        assert to_bytes(model) == to_bytes(made(method, random_state=seed, max_hypotheses=5).fit(X, y))
 
 
 @pytest.mark.slow
@@ -283,7 +283,7 @@ def test_memory_is_constant_or_proportional_to_the_updates() -> None:
 
 def test_the_penalised_method_evaluates_a_limited_number_of_hypotheses() -> None:
     X, y = real(1, rows=300, columns=6)
-    every, some = (made("penalised", most_hypotheses=n).fit(X, y) for n in (1000, 8))
+    every, some = (made("penalised", max_hypotheses=n).fit(X, y) for n in (1000, 8))
     assert every._state.changes.sizes[0] + 1 == len(every._state.picked) > 8 == len(some._state.picked)
     born = np.concatenate([[0], every._state.changes.born, [301]])
     lasted = np.diff(born[: len(every._state.picked) + 1])[:-1]  # of those that have ended
@@ -292,8 +292,8 @@ def test_the_penalised_method_evaluates_a_limited_number_of_hypotheses() -> None
     both = dict(zip(every._state.picked.tolist(), every._state.mistakes.tolist(), strict=True))
     assert all(both[h] == k for h, k in zip(some._state.picked.tolist(), some._state.mistakes.tolist(), strict=True))
     theorem = "M/m + 6√(ln(2(m+1)/δ)/m)"
-    assert theorem in every.promise_.numbers
-    assert theorem not in some.promise_.numbers  # it compares with all of them
+    assert theorem in every.guarantee_.numbers
+    assert theorem not in some.guarantee_.numbers  # it compares with all of them
     assert every.bound_ <= some.bound_
 
 
@@ -323,7 +323,7 @@ def test_stopping_times_are_uniform() -> None:
         (OnlineToBatch(delta=0.0), "δ, the probability to fail, must be a number between 0 and 1, but is 0.0"),
         (OnlineToBatch(delta=math.nan), "δ.*but is nan"),
         (OnlineToBatch(method="next-stretch"), "next-stretch must know how often"),
-        (OnlineToBatch(method="next-stretch", most_mistakes=0), "most_mistakes must be a whole number"),
+        (OnlineToBatch(method="next-stretch", max_mistakes=0), "max_mistakes must be a whole number"),
         (OnlineToBatch(method="next-stretch", stream_radius=1.0, stream_margin=2.0), "must not be below γ"),
         (OnlineToBatch(method="next-stretch", stream_radius=1.0, stream_margin=1e-9), "whole number from 1 to"),
         (OnlineToBatch(Winnow(), method="next-stretch", stream_radius=1.0, stream_margin=0.1), "Perceptron's bound"),
@@ -334,8 +334,8 @@ def test_stopping_times_are_uniform() -> None:
         (OnlineToBatch(SGD(l2=0.1)), "the hypothesis changes at every example"),
         (OnlineToBatch(OnlineToBatch()), "made of a binary learner of this package"),  # type: ignore[arg-type]
         (OnlineToBatch("perceptron"), "made of a binary learner of this package"),  # type: ignore[arg-type]
-        (OnlineToBatch(most_hypotheses=1), "most_hypotheses must be a whole number from 2"),
-        (OnlineToBatch(seed=-1), "seed must be a whole number"),
+        (OnlineToBatch(max_hypotheses=1), "max_hypotheses must be a whole number from 2"),
+        (OnlineToBatch(random_state=-1), "seed must be a whole number"),
     ],
 )
 def test_invalid_settings_are_refused(model: Any, message: str) -> None:
@@ -348,27 +348,27 @@ def test_no_bound_is_given_without_a_guarantee() -> None:
     X, y = real(1, rows=20, columns=3)
     open_ = made("controlled-testing", epsilon=0.01, delta=0.01).fit(X, y)
     assert (open_.stopped_, open_.bound_) == (False, None)
-    assert "no hypothesis has passed its test yet" in open_.promise_.sentence
+    assert "no hypothesis has passed its test yet" in open_.guarantee_.sentence
     alike = np.tile([[1.0, 2.0]], (200, 1))
-    wide = made("next-stretch", most_mistakes=None, stream_radius=2.0, stream_margin=0.5).fit(
+    wide = made("next-stretch", max_mistakes=None, stream_radius=2.0, stream_margin=0.5).fit(
         np.vstack([alike, -alike]), [1] * 200 + [-1] * 200
     )
     assert wide.stopped_
     assert wide.bound_ is None
-    assert "more than the radius that was given" in wide.promise_.sentence
-    wrong = made("next-stretch", most_mistakes=1, epsilon=0.01).fit(X, y)
+    assert "more than the radius that was given" in wide.guarantee_.sentence
+    wrong = made("next-stretch", max_mistakes=1, epsilon=0.01).fit(X, y)
     assert wrong.stopped_
-    assert "so that the bound M does not hold" in wrong.promise_.sentence
+    assert "so that the bound M does not hold" in wrong.guarantee_.sentence
     assert made("longest-survivor").partial_fit(X[:1], [-1], **BOTH).bound_ is None  # the first was wrong
 
 
 def test_the_first_survivor_has_the_bound_of_the_paper() -> None:
     """Numbers by hand: three mistakes, then 60 right answers; ε = 0.1, δ = 0.05."""
     X, y = np.eye(4)[[0, 1, 2, *[3] * 70]], np.array([-1, -1, -1, *[1] * 70])
-    model = OnlineToBatch(Perceptron(bias=False, shuffle=False), method="controlled-testing").fit(X, y)
+    model = OnlineToBatch(Perceptron(fit_intercept=False, shuffle=False), method="controlled-testing").fit(X, y)
     needed = math.ceil(10 * math.log(25 / 0.05))  # stretch 3
     assert (model.stopped_, model.examples_used_, model.bound_) == (True, 3 + needed, 0.1)
-    longest = OnlineToBatch(Perceptron(bias=False, shuffle=False), delta=0.05).fit(X, y)
+    longest = OnlineToBatch(Perceptron(fit_intercept=False, shuffle=False), delta=0.05).fit(X, y)
     assert longest.bound_ == pytest.approx(1 - (0.05 / 20) ** (1 / 70), rel=1e-12)
 
 
@@ -394,12 +394,12 @@ def test_scikit_learn_checks_of_other_methods(estimator: Any, check: Any) -> Non
 
 
 def test_clone_keeps_settings_and_drops_the_fitted_state() -> None:
-    model = made("penalised", Perceptron(rate=0.5)).fit([[0.0], [1.0]], [0, 1])
+    model = made("penalised", Perceptron(learning_rate=0.5)).fit([[0.0], [1.0]], [0, 1])
     copy = clone(model)
-    assert repr(copy) == repr(model) == "OnlineToBatch(learner=Perceptron(rate=0.5), method='penalised')"
-    assert not hasattr(copy, "promise_")
-    assert copy.set_params(learner__rate=2.0).learner.rate == 2.0
-    assert model.learner.rate == 0.5
+    assert repr(copy) == repr(model) == "OnlineToBatch(estimator=Perceptron(learning_rate=0.5), method='penalised')"
+    assert not hasattr(copy, "guarantee_")
+    assert copy.set_params(estimator__learning_rate=2.0).estimator.learning_rate == 2.0
+    assert model.estimator.learning_rate == 0.5
 
 
 def test_the_chosen_hypothesis_is_a_learner() -> None:

@@ -26,10 +26,10 @@ def check_all_bounds(model: Any, X: Any, y: Any, u: Any) -> int:
         assert model.loss == "squared"
         return 0
     X = X.toarray() if hasattr(X, "toarray") else X.astype(float)
-    witness = u * np.concatenate([[float(model.bias)], np.ones(X.shape[1])])
+    witness = u * np.concatenate([[float(model.fit_intercept)], np.ones(X.shape[1])])
     spoke = 0
     for scale in (0.1, 1.0, 10.0):
-        measured = evidence(X, y, scale * witness, model.bias)
+        measured = evidence(X, y, scale * witness, model.fit_intercept)
         for bound in model.bounds():
             allowed = bound.value(measured)
             if allowed is not None:
@@ -48,7 +48,7 @@ FORMS = [np.asarray, csr, lambda X: X.astype(np.float32)]
 @given(stream=streams(), bias=st.booleans(), form=st.sampled_from(FORMS))
 def test_no_bound_is_broken(name: str, stream: Any, bias: bool, form: Any) -> None:
     X, y, u = stream
-    check_all_bounds(fresh(name, bias=bias), form(X), y, u)
+    check_all_bounds(fresh(name, fit_intercept=bias), form(X), y, u)
 
 
 SHARE = -(-10_000 // len(EVERY))
@@ -61,7 +61,7 @@ SHARE = -(-10_000 // len(EVERY))
 def test_no_bound_is_broken_by_ten_thousand_streams(name: str, stream: Any, bias: bool, form: Any) -> None:
     """Ten thousand in all, drawn so that one that breaks a bound is shown at its smallest."""
     X, y, u = stream
-    check_all_bounds(fresh(name, bias=bias), form(X), y, u)
+    check_all_bounds(fresh(name, fit_intercept=bias), form(X), y, u)
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_no_bound_is_broken_by_ten_thousand_larger_streams(start: int) -> None:
     for seed in range(start, start + 1000):
         X, y, u = random_witnessed(seed)
         for name in EVERY:
-            spoke += check_all_bounds(fresh(name, bias=bool(seed % 2)), FORMS[seed % 3](X), y, u)
+            spoke += check_all_bounds(fresh(name, fit_intercept=bool(seed % 2)), FORMS[seed % 3](X), y, u)
     assert spoke > 1000 * len(EVERY)
 
 
@@ -100,7 +100,7 @@ def test_margin_perceptron_on_data_that_has_the_margin(stream: Any, epsilon: flo
 def test_the_perceptron_meets_novikoffs_bound_with_equality(n: int, form: Any) -> None:
     """x_t = e_t, y_t = −1: exactly n mistakes, and (R/γ)² is exactly n for the witness −(1, …, 1)."""
     X, y = form(np.eye(n)), -np.ones(n)
-    model = Perceptron(bias=False).partial_fit(X, y, classes=BOTH)
+    model = Perceptron(fit_intercept=False).partial_fit(X, y, classes=BOTH)
     measured = evidence(np.eye(n), y, np.array([0.0] + [-1.0] * n), False)
     assert model.ledger_.mistakes == n
     assert model.ledger_.mistake_times.tolist() == list(range(1, n + 1))
@@ -116,7 +116,7 @@ def test_novikoffs_bound_is_exactly_n_in_whole_numbers() -> None:
         n = side * side
         assert mistake_bounds.hinge_plain(radius=1.0, norm=float(side), loss=0.0) == n
         assert mistake_bounds.hinge(radius=1.0, norm=float(side), loss=0.0) == n
-        model = Perceptron(bias=False).partial_fit(np.eye(n), -np.ones(n), classes=BOTH)
+        model = Perceptron(fit_intercept=False).partial_fit(np.eye(n), -np.ones(n), classes=BOTH)
         assert model.ledger_.mistakes == n
 
 
@@ -125,7 +125,7 @@ def test_novikoffs_bound_is_exactly_n_in_whole_numbers() -> None:
 def test_predictions_do_not_depend_on_the_rate(stream: Any, rate: float) -> None:
     X, y, _ = stream
     one = Perceptron().partial_fit(X, y, classes=BOTH)
-    other = Perceptron(rate=rate).partial_fit(X, y, classes=BOTH)
+    other = Perceptron(learning_rate=rate).partial_fit(X, y, classes=BOTH)
     assert one.ledger_.mistake_times.tolist() == other.ledger_.mistake_times.tolist()
     assert (one.predict(X) == other.predict(X)).all()
     assert (other.coef_ == one.coef_ * rate).all()
@@ -137,7 +137,7 @@ def test_predictions_do_not_depend_on_the_rate(stream: Any, rate: float) -> None
 def test_a_score_of_zero_predicts_what_the_tie_says(tie: Any, label: int, made: int) -> None:
     model = Perceptron(tie=tie).partial_fit([[2.0]], [label], classes=BOTH)
     assert model.ledger_.mistakes == made
-    untouched = Perceptron(tie=tie, bias=False).partial_fit([[1.0, 0.0]], [1], classes=BOTH)
+    untouched = Perceptron(tie=tie, fit_intercept=False).partial_fit([[1.0, 0.0]], [1], classes=BOTH)
     assert untouched.predict([[0.0, 5.0]])[0] == (1 if tie == "positive" else -1)
     assert untouched.predict_one({1: 5.0}) == (1 if tie == "positive" else -1)
 
@@ -153,12 +153,12 @@ def test_p_norm_with_p_two_is_the_perceptron(stream: Any) -> None:
 
 def test_margin_perceptron_keeps_its_margin_with_large_weights() -> None:
     X, y = np.array([[1e9, 1, 0], [1e9, -1, 0], [0, 0.9, 2]]), [1, -1, 1]
-    model = MarginPerceptron(gamma=0.98, epsilon=0.02, bias=False, passes=50).fit(X, y)
+    model = MarginPerceptron(gamma=0.98, epsilon=0.02, fit_intercept=False, passes=50).fit(X, y)
     w = model.coef_[0]
     assert model.partial_fit(X, y).ledger_.examples == 153
     assert (
         model.ledger_.updates
-        == MarginPerceptron(gamma=0.98, epsilon=0.02, bias=False, passes=51).fit(X, y).ledger_.updates
+        == MarginPerceptron(gamma=0.98, epsilon=0.02, fit_intercept=False, passes=51).fit(X, y).ledger_.updates
     )
     assert (y * (X @ w)).min() / np.linalg.norm(w) >= 0.98 * 0.98
 

@@ -20,13 +20,13 @@ class Twin:
     t^p − (t−1)^p times."""
 
     def __init__(self, model: Any, columns: int) -> None:
-        self.s, self.n, self.p = model, columns, getattr(model, "tail", 1.0)
+        self.s, self.n, self.p = model, columns, getattr(model, "averaging_power", 1.0)
         self.w, self.total, self.G, self.theta = ([0.0] * (columns + 1) for _ in range(4))
         self.t = self.mistakes = self.updates = 0
         self.votes: list[tuple[list[float], int]] = [([0.0] * (columns + 1), 0)]
 
     def score(self, x: Any) -> float:
-        return dot(x, self.w[: self.n]) + float(self.s.bias) * self.w[self.n]
+        return dot(x, self.w[: self.n]) + float(self.s.fit_intercept) * self.w[self.n]
 
     def touched(self, x: Any) -> list[int]:
         """The weights of the terms that are there, and the bias."""
@@ -39,7 +39,7 @@ class Twin:
             positive = s > 0 or (s == 0 and self.s.tie == "positive")
             wrong = positive != (label > 0)
             self.mistakes += wrong
-            self.learn([*x, float(self.s.bias)], float(label), s, wrong)
+            self.learn([*x, float(self.s.fit_intercept)], float(label), s, wrong)
             counts = self.t**self.p - (self.t - 1) ** self.p
             self.total = [a + counts * w for a, w in zip(self.total, self.w, strict=True)]
             last = self.votes[-1]
@@ -54,7 +54,7 @@ class Twin:
 
 class PerceptronTwin(Twin):
     def learn(self, x: Any, y: float, s: float, wrong: bool) -> None:
-        if wrong or y * s < self.s.margin / self.s.rate:
+        if wrong or y * s < self.s.margin / self.s.learning_rate:
             self.updates += 1
             self.w = [w + y * v for w, v in zip(self.w, x, strict=True)]
 
@@ -106,7 +106,7 @@ class SGDTwin(Twin):
         g = self.signal(y, s)
         self.updates += g != 0
         power = {"constant": 0, "sqrt": 0.5, "inverse": 1, "adagrad": None}[self.s.schedule]
-        r = self.s.rate
+        r = self.s.learning_rate
         if power is not None:
             r = r if power == 0 else r / math.sqrt(self.t) if power == 0.5 else r / self.t
         for j, v in enumerate(x):
@@ -115,8 +115,8 @@ class SGDTwin(Twin):
                 if self.G[j] == 0:
                     continue
                 if g * v != 0:
-                    self.w[j] += self.s.rate * (g * v) / math.sqrt(self.G[j])
-                r = self.s.rate / math.sqrt(self.G[j])
+                    self.w[j] += self.s.learning_rate * (g * v) / math.sqrt(self.G[j])
+                r = self.s.learning_rate / math.sqrt(self.G[j])
             elif g != 0:
                 self.w[j] += (r * g) * v
             w = self.w[j]
@@ -179,7 +179,7 @@ class LazyDecayTwin(SGDTwin):
 
     def learn(self, x: Any, y: float, s: float, wrong: bool) -> None:
         g = self.signal(y, s)
-        r = self.s.rate / (math.sqrt(self.t) if self.s.schedule == "sqrt" else self.t)
+        r = self.s.learning_rate / (math.sqrt(self.t) if self.s.schedule == "sqrt" else self.t)
         for j, v in enumerate(x) if g else ():
             before, self.w[j] = self.w[j], self.w[j] + (r * g / self.scale) * v
             self.sums[j] += self.area * (self.w[j] - before)
@@ -205,7 +205,7 @@ class LazyAdaGradTwin(SGDTwin):
         w, missed, l1, l2 = self.w[j], self.steps - self.seen[j], self.s.l1, self.s.l2
         if w == 0 or missed == 0:
             return w, 0.0
-        rho = self.s.rate / math.sqrt(self.G[j])
+        rho = self.s.learning_rate / math.sqrt(self.G[j])
         change = math.expm1(-missed * math.log1p(rho * l2))
         size = abs(w) + change * abs(w) + l1 / l2 * change
         return math.copysign(max(0.0, size), w), -w * change / (rho * l2)
@@ -221,7 +221,7 @@ class LazyAdaGradTwin(SGDTwin):
         for j, v in enumerate(x):
             if g * v != 0:
                 self.G[j] += (g * v) * (g * v)
-                self.w[j] += self.s.rate * (g * v) / math.sqrt(self.G[j])
+                self.w[j] += self.s.learning_rate * (g * v) / math.sqrt(self.G[j])
         self.steps = float(self.t)
 
     def final(self) -> list[float]:
@@ -330,7 +330,7 @@ def test_lazy_averages_equal_the_mean_of_all_hypotheses(name: str) -> None:
 @pytest.mark.parametrize("tie", ["positive", "negative"])
 def test_votes_equal_those_of_all_hypotheses(bias: bool, tie: str) -> None:
     X, y = whole(3)
-    model = fresh("voted-perceptron", bias=bias, tie=tie).fit(X, y)
+    model = fresh("voted-perceptron", fit_intercept=bias, tie=tie).fit(X, y)
     twin = twin_of(model, X.shape[1]).run(X, y)
     at_zero = 1 if tie == "positive" else -1
     for x, votes in zip(X, model.decision_function(X), strict=True):

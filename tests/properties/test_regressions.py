@@ -137,7 +137,7 @@ def test_1_load_raises_no_error_of_safetensors(change: Any, tmp_path: Path) -> N
 def test_1_load_imports_no_module_that_a_file_names(tmp_path: Path) -> None:
     path = tmp_path / "it.model"
     novikoff.save(novikoff.OneVsAll(novikoff.Perceptron()).fit(np.eye(3), [0, 1, 2]), path)
-    rewrite(path, lambda header, *_: header["settings"]["learner"].update(name="no_such_module"))
+    rewrite(path, lambda header, *_: header["settings"]["estimator"].update(name="no_such_module"))
     with pytest.raises(novikoff.ModelFileError):
         novikoff.load(path)
 
@@ -146,7 +146,7 @@ class Service:
     """A server process."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "novikoff", "serve", "--data", str(folder), "--port", "0", *options]
+        command = [sys.executable, "-m", "novikoff", "serve", "--data-dir", str(folder), "--port", "0", *options]
         self.log = folder.with_name(f"{folder.name}.log")
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -206,7 +206,7 @@ def memory_option() -> list[str]:
 
 def test_2_small_requests_do_not_make_a_large_model(tmp_path: Path) -> None:
     options = memory_option()
-    make = {"name": "m", "learner": "kesler", "settings": {"learner": {"name": "perceptron"}}}
+    make = {"name": "m", "learner": "kesler", "settings": {"estimator": {"name": "perceptron"}}}
     with serving(tmp_path / "data", *options) as service:
         assert service.post("/v1/models", make) == 201
         before, statuses = service.resident(), set()
@@ -270,7 +270,7 @@ def test_3_a_backup_is_for_its_owner_only(tmp_path: Path) -> None:
         with serving(folder) as service:
             assert service.post("/v1/models", {"name": "m", "learner": "perceptron"}) == 201
             assert service.post("/v1/models/m/learn", {"features": {"a": 1.0}, "label": 1}) == 200
-            done = run_command("serve", "backup", "--data", folder, "--to", copy)
+            done = run_command("serve", "backup", "--data-dir", folder, "--output", copy)
         assert done.returncode == 0, done.stderr
         modes = {stat.S_IMODE(path.stat().st_mode) for path in (copy, *copy.rglob("*"))}
         assert modes <= {0o700, 0o600}, [oct(mode) for mode in modes]
@@ -317,7 +317,7 @@ def test_4_parquet_texts_that_are_not_utf8_can_be_skipped(tmp_path: Path) -> Non
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("more", [[], ["--scheme", "bagging"], ["--scheme", "adaboost"]])
+@pytest.mark.parametrize("more", [[], ["--multiclass", "bagging"], ["--multiclass", "adaboost"]])
 def test_4_a_large_index_is_named_before_memory_is_requested(more: list[str], tmp_path: Path) -> None:
     path = tmp_path / "wide.svm"
     path.write_text("1 1:1\n-1 2:1\n1 20000000:1\n-1 2:1\n")

@@ -72,7 +72,7 @@ def tiles_of(text: str) -> list[Tile]:
 
 def reported(model: Any, X: Any, y: Any, passes: int = 1) -> tuple[ReportData, Any]:
     source = ArraySource(X, y)
-    certificate, learned = build_certificate(model, source, passes=passes, budget=BUDGET)
+    certificate, learned = build_certificate(model, source, passes=passes, search_effort=BUDGET)
     return build_report_data(certificate, learned, source), learned
 
 
@@ -110,7 +110,7 @@ REPORTS: dict[str, tuple[Any, Any, int]] = {
     "rectangle": (Rectangle(), boolean, 1),
     **{
         method: (OnlineToBatch(Perceptron(), method=method, **more), two_classes, 1)
-        for method, more in {m: {"most_mistakes": 50} if m == "next-stretch" else {} for m in METHODS}.items()
+        for method, more in {m: {"max_mistakes": 50} if m == "next-stretch" else {} for m in METHODS}.items()
     },
 }
 
@@ -210,9 +210,9 @@ def in_order(kind: Any, **settings: Any) -> Any:
 
 
 SORTED = {
-    "kesler(perceptron)": lambda: in_order(Kesler, learner=in_order(Perceptron)),
-    "kesler(sgd)": lambda: in_order(Kesler, learner=in_order(SGD, loss="hinge", rate=1.0)),
-    "one-vs-all(perceptron)": lambda: in_order(OneVsAll, learner=in_order(Perceptron)),
+    "kesler(perceptron)": lambda: in_order(Kesler, estimator=in_order(Perceptron)),
+    "kesler(sgd)": lambda: in_order(Kesler, estimator=in_order(SGD, loss="hinge", learning_rate=1.0)),
+    "one-vs-all(perceptron)": lambda: in_order(OneVsAll, estimator=in_order(Perceptron)),
 }
 
 

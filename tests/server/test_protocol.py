@@ -91,7 +91,7 @@ def test_lines_that_arrive_while_they_are_answered_are_not_lost(server: Server) 
 
 
 def test_late_labels_are_learned(nursery: Nursery, tmp_path: Path) -> None:
-    with running(nursery, tmp_path / "data", "--limit-pending", "3") as server:
+    with running(nursery, tmp_path / "data", "--max-pending", "3") as server:
         server.make()
         ids = [server.predict({"a": float(k)})["id"] for k in range(3)]
         for k in (2, 0):  # out of order: learned in the order of arrival
@@ -256,10 +256,10 @@ def test_events_state_how_far_a_model_is_certified(server: Server, tmp_path: Pat
     before = certificates()
     assert [before[name] for name in own] == [None, None, None]
     assert before["up"]["bound"] is None
-    assert "uploaded as a file" in before["up"]["why"]
+    assert "uploaded as a file" in before["up"]["reason"]
     status, problem = server.ask("GET", "/v1/models/up/certificate")
     assert status == 422
-    assert before["up"]["why"] in problem["error"]
+    assert before["up"]["reason"] in problem["error"]
     documents = {name: server.ask("GET", f"/v1/models/{name}/certificate")[1] for name in own}
     after = certificates()
     assert after["up"] == before["up"]
@@ -267,12 +267,12 @@ def test_events_state_how_far_a_model_is_certified(server: Server, tmp_path: Pat
         state, best = after[name], Certificate(document).headline
         assert state["examples"] == 40
         assert (state["bound"] is None) == (best is None) == (name == "none")
-        assert (state["why"] is None) == (best is not None)
+        assert (state["reason"] is None) == (best is not None)
         if best is not None:
-            assert state["bound"] == {key: best[key] for key in ("allowed", "counts", "any_order", "statement")}
+            assert state["bound"] == {key: best[key] for key in ("bound", "counts", "any_order", "statement")}
             assert state["bound"]["any_order"] == (name == "p")
             history = server.ask("GET", f"/v1/models/{name}/history")[1]["points"]
-            assert {point["bound"] for point in history} == {best["allowed"]}
+            assert {point["bound"] for point in history} == {best["bound"]}
     server.ask("DELETE", "/v1/models/p")
     assert server.ask("POST", "/v1/models", {"name": "p", "learner": "perceptron"})[0] == 201
     assert certificates()["p"] is None
@@ -286,7 +286,7 @@ def test_certificates_can_be_verified(server: Server) -> None:
     status, certificate = server.ask("GET", "/v1/models/m/certificate")
     assert status == 200
     assert certificate["observed"]["mistakes"] == learned(stream).ledger_.mistakes
-    shown = [b["allowed"] for b in certificate["bounds"] if "allowed" in b]
+    shown = [b["bound"] for b in certificate["bounds"] if "bound" in b]
     assert shown
     assert min(shown) >= certificate["observed"]["mistakes"]
     lines = map(json.loads, server.ask("GET", "/v1/models/m/examples")[1].splitlines())
@@ -317,18 +317,20 @@ def test_status_metrics_and_inspection_are_served(server: Server) -> None:
 
 def test_invalid_creations_are_refused(server: Server) -> None:
     for body in ({"name": "../x"}, {"name": "a" * 65}, {"name": "x", "learner": "nobody"}, {"name": "x", "settings": 1},
-                 {"name": "x", "settings": {"rate": -1}}, {"name": "x", "settings": {"wings": 2}}, {}, [], "x", None,
+                 {"name": "x", "settings": {"learning_rate": -1}}, {"name": "x", "settings": {"wings": 2}}, {}, [], "x",
+                 None,
                  {"name": "x", "learner": "bagging"}, {"name": "x", "learner": "winnow"},
-                 {"name": "x", "learner": "p-norm-perceptron"}, {"name": "x", "settings": {"rate": "fast"}},
-                 {"name": "x", "challenges": "nobody"}, {"name": "x", "learner": "kesler", "settings": {"learner": 3}},
-                 {"name": "x", "learner": "kesler", "settings": {"learner": {"name": 3}}}):  # fmt: skip
+                 {"name": "x", "learner": "p-norm-perceptron"}, {"name": "x", "settings": {"learning_rate": "fast"}},
+                 {"name": "x", "challenges": "nobody"},
+                 {"name": "x", "learner": "kesler", "settings": {"estimator": 3}},
+                 {"name": "x", "learner": "kesler", "settings": {"estimator": {"name": 3}}}):  # fmt: skip
         status, said = server.ask("POST", "/v1/models", json.dumps(body).encode())
         assert status in (400, 404, 422), (body, said)
         assert said["error"]
     assert server.ask("GET", "/v1/models")[1] == {"models": []}
-    settings = {"learner": {"name": "perceptron", "settings": {"rate": 0.5}}}
-    inner = server.make("x", "kesler", settings=settings)["settings"]["learner"]
-    assert (inner["name"], inner["settings"]["rate"]) == ("perceptron", 0.5)
+    settings = {"estimator": {"name": "perceptron", "settings": {"learning_rate": 0.5}}}
+    inner = server.make("x", "kesler", settings=settings)["settings"]["estimator"]
+    assert (inner["name"], inner["settings"]["learning_rate"]) == ("perceptron", 0.5)
     assert server.ask("POST", "/v1/models", {"name": "x"})[0] == 409
 
 
@@ -344,18 +346,18 @@ def _soon(true: Any, seconds: float = 10.0) -> bool:
 
 
 def test_limits_of_features_and_classes_apply_to_new_examples_only(nursery: Nursery, tmp_path: Path) -> None:
-    few = ("--limit-known-features", "3", "--limit-classes", "2")
+    few = ("--max-model-features", "3", "--max-classes", "2")
     with running(nursery, tmp_path / "data") as server:
         server.make("m", "kesler")
         server.lines([({f"f{k}": 1.0}, f"label {k % 4}") for k in range(20)])
         server.kill()
     with running(nursery, tmp_path / "data", *few) as server:  # what was acknowledged is learned again all the same
         assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == 20
-        assert server.learn({"new": 1.0}, "label 1")[1]["code"] == "too-many-known-features"
+        assert server.learn({"new": 1.0}, "label 1")[1]["code"] == "too-many-model-features"
         server.make("n", "kesler")
         status, said = server.lines([({f"f{k % 3}": 1.0}, "ab"[k % 2]) for k in range(20)], "n")
         assert (status, said["examples"]) == (200, 20)
         assert server.lines([({"f0": 1.0}, "c")], "n")[1]["code"] == "too-many-labels"
         assert server.lines([({"f0": 1.0, "f4": 2.0}, "a")], "n", "?bad_lines=skip")[1]["refused"] == {
-            "too-many-known-features": 1
+            "too-many-model-features": 1
         }

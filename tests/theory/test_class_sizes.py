@@ -237,7 +237,8 @@ def test_invalid_numbers_are_refused(law: str, given: dict[str, Any], sentence: 
 def test_undefined_bounds_are_explained() -> None:
     assert allowed("novikoff", radius=1e300, margin=1e-300).sentence == "There is no bound: it would be above 10^308."
     told = allowed(
-        "balanced-winnow", **{**{k: NUMBERS[k] for k in MISTAKE_BOUNDS["balanced-winnow"].parameters}, "rate": 9.0}
+        "balanced-winnow",
+        **{**{k: NUMBERS[k] for k in MISTAKE_BOUNDS["balanced-winnow"].parameters}, "learning_rate": 9.0},
     )
     assert told.most is None
     assert told.as_dict()["bound"] is None

@@ -64,7 +64,7 @@ def test_few_relevant_features_favour_multiplicative_updates() -> None:
 def test_regret_gives_mistakes_by_the_least_loss_of_one() -> None:
     assert regret.mistakes(loss_name="hinge", loss=3.0, regret=4.0) == 7.0
     assert regret.mistakes(loss_name="logistic", loss=0.0, regret=math.log(2)) == 1.0
-    best = regret.constant_step(rate=2.0 / 3.0, norm=2.0, energy=9.0)
+    best = regret.constant_step(learning_rate=2.0 / 3.0, norm=2.0, energy=9.0)
     assert best == pytest.approx(2.0 * 3.0)  # ‖u‖·√S, at the best rate ‖u‖/√S
 
 
@@ -76,7 +76,7 @@ def test_regret_gives_mistakes_by_the_least_loss_of_one() -> None:
         lambda: mistake_bounds.margin_perceptron(radius=1.0, margin=1.0, epsilon=0.0),
         lambda: mistake_bounds.p_norm(p=1.5, radius_p=1.0, norm_q=1.0, margin=1.0),
         lambda: mistake_bounds.multiplicative(features=0, norm1=1.0, radius_inf=1.0, margin=1.0),
-        lambda: regret.adagrad(rate=0.0, diameter=1.0, roots=1.0),
+        lambda: regret.adagrad(learning_rate=0.0, diameter=1.0, roots=1.0),
         lambda: mistake_bounds.novikoff(radius=1.0, margin=math.nan),
     ],
 )

@@ -88,9 +88,9 @@ def test_the_most_mistakes_are_a_whole_number(radius: float, ratio: float, width
     margin = radius * ratio
     wanted = (d(radius) ** 2 + 2 * d(width)) / d(margin) ** 2
     if margin <= radius:
-        found = online_to_batch.most_mistakes(radius=radius, margin=margin, width=width)
+        found = online_to_batch.max_mistakes(radius=radius, margin=margin, width=width)
         assert found <= wanted < found + 1
-    assert online_to_batch.most_mistakes(radius=0.3, margin=0.1) == 9  # as they are written
+    assert online_to_batch.max_mistakes(radius=0.3, margin=0.1) == 9  # as they are written
 
 
 def test_huge_numbers_do_not_overflow() -> None:
@@ -100,7 +100,7 @@ def test_huge_numbers_do_not_overflow() -> None:
     assert online_to_batch.survivor(stretch=many, length=many, delta=0.05) < 1e-300
     assert online_to_batch.trial_length(stretch=many, epsilon=1e-300, delta=1e-300) > 10**300
     assert online_to_batch.sample_size(changes=many, epsilon=0.1, delta=0.05) > many
-    assert online_to_batch.most_mistakes(radius=1e300, margin=1e-300) > 10**1199
+    assert online_to_batch.max_mistakes(radius=1e300, margin=1e-300) > 10**1199
     assert conjunctions_or_never(variables=10**6).exact is None
     assert conjunctions_or_never(variables=3).exact == 28
 
@@ -120,9 +120,9 @@ def test_huge_numbers_do_not_overflow() -> None:
         ("stretch_length", {"changes": 0, "epsilon": 0.1, "delta": 0.1}, "the most changes, must be"),
         ("stretch_length", {"changes": 2, "epsilon": 0.1, "delta": math.nan}, "δ, the probability to fail, must be"),
         ("survivor", {"stretch": 0, "length": 0, "delta": 0.1}, "the length of the stretch, must be"),
-        ("most_mistakes", {"radius": 1.0, "margin": 0.0}, "γ, the margin, must be"),
-        ("most_mistakes", {"radius": math.inf, "margin": 0.1}, "R, the radius, must be"),
-        ("most_mistakes", {"radius": 0.1, "margin": 0.2}, "must not be below γ"),
+        ("max_mistakes", {"radius": 1.0, "margin": 0.0}, "γ, the margin, must be"),
+        ("max_mistakes", {"radius": math.inf, "margin": 0.1}, "R, the radius, must be"),
+        ("max_mistakes", {"radius": 0.1, "margin": 0.2}, "must not be below γ"),
     ],
 )
 def test_invalid_input_is_refused(function: str, numbers: dict[str, Any], message: str) -> None:

@@ -49,7 +49,7 @@ IN_GIVEN_ORDER: RowOrders = (None,)
 class OnlineClassifier(StatefulEstimator[ModelState], ABC):
     """A binary classifier that learns from batches. Abstract: see the learners beside this file."""
 
-    bias: bool
+    fit_intercept: bool
     passes: int
     shuffle: bool
     random_state: int
@@ -251,8 +251,13 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
         passes, state.fit_row_count = int(self.passes), count
         if not self.shuffle:
             return [None] * passes
-        state.shuffle = describe_shuffle(self.random_state, count)
-        return (permutation(int(self.random_state), number, count) for number in range(passes))
+        state.shuffle = describe_shuffle(self._shuffle_seed, count)
+        return (permutation(self._shuffle_seed, number, count) for number in range(passes))
+
+    @property
+    def _shuffle_seed(self) -> int:
+        """Return the seed of the random order of fit; in a scheme that of the learner inside."""
+        return int(self.random_state)
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: ArrayLike | None) -> Self:
         self._check_all()
@@ -336,7 +341,11 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
     def _check_all(self) -> None:
         check_positive_int(passes=self.passes)
         check_bool(
-            **{name: value for name, value in self.get_params().items() if name in ("bias", "average", "shuffle")}
+            **{
+                name: value
+                for name, value in self.get_params().items()
+                if name in ("fit_intercept", "average", "shuffle")
+            }
         )
         check_seed(random_state=self.random_state)
         self._check_settings()
@@ -432,7 +441,7 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
     def _overflow_error(self, row: int, *, nothing_stands: bool) -> WeightOverflowError:
         stands = "nothing of this batch was learned" if nothing_stands else "what was learned up to there stands"
         return WeightOverflowError(
-            f"The weights grew out of range before row {row}; {stands}. Scale the features, lower the rate, or"
+            f"The weights grew out of range before row {row}; {stands}. Scale the features, lower the learning rate, or"
             " choose a schedule whose steps shrink."
         )
 
@@ -542,7 +551,7 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
         found = buffers.empty(len(times), "int64")
         for number in np.unique(passes).tolist():
             chosen = passes == number
-            found[chosen] = permutation(record["seed"], number, rows)[places[chosen]]
+            found[chosen] = permutation(record["random_state"], number, rows)[places[chosen]]
         return found
 
 

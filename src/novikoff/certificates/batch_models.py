@@ -19,13 +19,13 @@ from novikoff.meta.batch_estimator import BatchEstimator
 from novikoff.meta.internals import build_guarantee
 
 
-def build_batch_document(model: BatchEstimator, source: DataSource, confidence: float) -> dict[str, Any]:
+def build_batch_document(model: BatchEstimator, source: DataSource, delta: float) -> dict[str, Any]:
     """Of a fresh model, which then has learned."""
     from novikoff.model_file import to_bytes
 
     source.solve(model)
     content = to_bytes(model)
-    observed, bounds, new = build_guarantee(model, confidence)
+    observed, bounds, new = build_guarantee(model, delta)
     found = {
         "certificate": CERTIFICATE_FORMAT,
         "novikoff": __version__,

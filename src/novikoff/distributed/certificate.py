@@ -16,7 +16,7 @@ from novikoff.base.estimator import check_choice
 from novikoff.base.internals import build_from_settings, plain_settings_of, require_state, run_facts_of
 from novikoff.certificates import verify as checking
 from novikoff.certificates.bound_evaluation import evaluate_bound, evidence_from_target
-from novikoff.certificates.certificate import Certificate, check_witness_lengths, read_confidence
+from novikoff.certificates.certificate import Certificate, check_witness_lengths, read_delta
 from novikoff.certificates.measure import build_evidence
 from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.certificates.serialization import (
@@ -53,14 +53,14 @@ def build_certificate(
     model: Any,
     ledger: DistributedLedger,
     *,
-    confidence: float = 0.95,
-    budget: float = 1.0,
+    delta: float = 0.05,
+    search_effort: float = 1.0,
 ) -> Certificate:
     """The certificate of a run that was done."""
     message, bounds = worker_tasks.serialize_model(model), derive_bounds(model, ledger)
     twin = with_mixed_counts(model, ledger)
-    found, target = find_witnesses(executor, shards, message, twin, bounds, ledger.shard_weights(), budget)
-    return Certificate(_build_document(executor, shards, plan, model, ledger, bounds, found, target, confidence))
+    found, target = find_witnesses(executor, shards, message, twin, bounds, ledger.shard_weights(), search_effort)
+    return Certificate(_build_document(executor, shards, plan, model, ledger, bounds, found, target, delta))
 
 
 def _build_document(
@@ -72,7 +72,7 @@ def _build_document(
     bounds: Sequence[Bound],
     found: Sequence[NamedWitness],
     target: Mapping[str, float],
-    confidence: float,
+    delta: float,
 ) -> dict[str, Any]:
     from novikoff.model_file import to_bytes
 
@@ -104,7 +104,7 @@ def _build_document(
         "bounds": [evaluate_bound(bound, facts, mixed) for bound in bounds],
         "target": dict(target),
         "new_data": compute_new_data_bounds(
-            sum(record.mistakes for record in first), sum(record.examples for record in first), confidence
+            sum(record.mistakes for record in first), sum(record.examples for record in first), delta
         ),
         "witnesses": {
             f.name: {**encode_witness(f), "measured": measurement_to_dict(m)}
@@ -167,7 +167,7 @@ def _measure_witnesses(
         p = float(require_state(model).updater.scalars[1])
         told = [one for one in run_on_shards(executor, shards, measure.find_longest_row, message, p) if one is not None]
         rows = lambda: told  # noqa: E731 - a stream of the longest rows
-    bias = bool(model.bias)
+    bias = bool(model.fit_intercept)
     facts = {f.name: build_evidence(m, bias=bias, passes=1, batches=rows) for f, m in zip(found, measured, strict=True)}
     return measured, facts
 
@@ -203,8 +203,8 @@ def find_differences(
         _, target = find_witnesses(
             executor, given.shards, message, model, [b for b in bounds if b.by_target], ledger.shard_weights(), 0.0
         )
-        confidence = read_confidence(document)
-        real = _build_document(executor, given.shards, plan, model, ledger, bounds, found, target, confidence)
+        delta = read_delta(document)
+        real = _build_document(executor, given.shards, plan, model, ledger, bounds, found, target, delta)
     except NovikoffError as problem:
         return [f"it can't be made anew: {problem}"]
     return checking.compare_documents(document, real, "")

@@ -21,7 +21,7 @@ ALTERNATIVES = {
     "Auto": "it follows several learners, whose weights are not its own: use AROW, SGD or Perceptron(average=True)",
     "VotedPerceptron": "it predicts by the votes of its hypotheses, which have no mean: use Perceptron(average=True)",
     "KernelPerceptron": "it keeps examples, which would have to go everywhere: use a linear learner on products of the"
-    " features (--map poly:2)",
+    " features (--feature-map poly:2)",
     "MultilayerPerceptron": "the mean of two networks is not a network that knows what both know: use Kesler with a"
     " linear learner",
     "Elimination": NO_MEAN_REASON,
@@ -41,8 +41,8 @@ def prepare_model(learner: Any, rounds: int) -> Any:
     learner = inner_learner_of(learner) if isinstance(learner, Auto) else learner
     if not isinstance(learner, OnlineClassifier):
         raise _unsupported_error(learner)
-    if isinstance(learner, MulticlassClassifier) and learner.learner is None:  # Auto, its default, can't be mixed
-        learner = type(learner)(**{**learner.get_params(deep=False), "learner": AROW()})
+    if isinstance(learner, MulticlassClassifier) and learner.estimator is None:  # Auto, its default, can't be mixed
+        learner = type(learner)(**{**learner.get_params(deep=False), "estimator": AROW()})
     inner, scheme = inner_learner_of(learner), isinstance(learner, MulticlassClassifier)
     if scheme and type(learner).__name__ not in MIXABLE_SCHEMES:
         raise _unsupported_error(learner)

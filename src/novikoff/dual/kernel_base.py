@@ -49,8 +49,8 @@ class KernelClassifier(OnlineClassifier):
     budget: Any
     drop: str
     margin: float
-    memory: float
-    bias = False
+    max_memory_mb: float
+    fit_intercept = False
     _is_multiclass = True
     _accepts_multiclass = True
     _state: KernelState | None = None
@@ -159,7 +159,7 @@ class KernelClassifier(OnlineClassifier):
         budget = 0 if self.budget is None else int(self.budget)
         sizes = state.row_bytes(), state.term_bytes(), ENTRY_BYTES
         options = KernelOptions(
-            float(self.margin), TIE_SIGNS[self.tie], self._votes(), budget, float(self.memory) * 1e6, *sizes
+            float(self.margin), TIE_SIGNS[self.tie], self._votes(), budget, float(self.max_memory_mb) * 1e6, *sizes
         )
         return KernelTraining(state, as_kernel(self.kernel), options, self.drop)
 
@@ -206,11 +206,11 @@ class KernelClassifier(OnlineClassifier):
     def _kernel_error(self, state: Any, row: int, *, stands: bool) -> Exception:
         what = "what was learned up to there stands, unsaved" if stands else "nothing of this batch was learned"
         more = state.row_bytes() + state.features * state.term_bytes() + state.columns * ENTRY_BYTES
-        if state.support_bytes() + more > self.memory * 1e6:
+        if state.support_bytes() + more > self.max_memory_mb * 1e6:
             return InputError(
                 f"{type(self).__name__} keeps {int(state.dual.counts[N_SUPPORT]):,} examples, and one more would"
                 " take more"
-                f" than its memory of {self.memory:g} MB; {what}. Set a budget of kept examples, or more memory."
+                f" than max_memory_mb, {self.max_memory_mb:g} MB; {what}. Set a budget, or a larger max_memory_mb."
             )
         return WeightOverflowError(
             f"The values of the kernel must be finite and K(x, x) at least 0, but they are not at row {row}; {what}."

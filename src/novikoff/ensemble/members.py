@@ -90,7 +90,7 @@ class MemberTrainer:
         if self.tree is not None:
             self.table = sklearn_trees.prepare_tree_input(data.matrix)
         elif not (hasattr(learner, "fit") and hasattr(learner, "predict")):
-            raise InputError(f"learner must have fit and predict, but {learner!r} has not.")
+            raise InputError(f"estimator must have fit and predict, but {learner!r} has not.")
         elif (
             classes > 2
             and isinstance(learner, OnlineClassifier)
@@ -233,30 +233,30 @@ def count_votes(
 class Ensemble(BaseEstimator):
     """Settings of an ensemble: its own, and those of the learner that its members are. Abstract."""
 
-    learner: Any
+    estimator: Any
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         params = super().get_params(deep)
-        if deep and hasattr(self.learner, "get_params"):
-            params |= {f"learner__{name}": value for name, value in self.learner.get_params().items()}
+        if deep and hasattr(self.estimator, "get_params"):
+            params |= {f"estimator__{name}": value for name, value in self.estimator.get_params().items()}
         return params
 
     def set_params(self, **params: Any) -> Self:
-        inside = {name.removeprefix("learner__"): params.pop(name) for name in list(params) if "__" in name}
+        inside = {name.removeprefix("estimator__"): params.pop(name) for name in list(params) if "__" in name}
         super().set_params(**params)
         if inside:
-            if not hasattr(self.learner, "set_params"):
-                raise InputError(f"learner has no settings {sorted(inside)}: it is {self.learner!r}.")
-            self.learner.set_params(**inside)
+            if not hasattr(self.estimator, "set_params"):
+                raise InputError(f"estimator has no settings {sorted(inside)}: it is {self.estimator!r}.")
+            self.estimator.set_params(**inside)
         return self
 
     def _plain_settings(self) -> dict[str, Any]:
         """Without n_jobs, which changes nothing of what is learned."""
         mine = {name: value for name, value in super()._plain_settings().items() if name != "n_jobs"}
-        return {**mine, "learner": self._plain_learner()} if "learner" in mine else mine
+        return {**mine, "estimator": self._plain_learner()} if "estimator" in mine else mine
 
     def _plain_learner(self) -> Any:
-        learner = self.learner
+        learner = self.estimator
         if learner is None:
             return None
         if isinstance(learner, BaseEstimator):
@@ -271,13 +271,13 @@ class Ensemble(BaseEstimator):
 
     @classmethod
     def _from_settings(cls, settings: dict[str, Any]) -> Any:
-        inner = settings.get("learner")
-        return cls(**settings) if inner is None else cls(**{**settings, "learner": _build_learner(inner)})
+        inner = settings.get("estimator")
+        return cls(**settings) if inner is None else cls(**{**settings, "estimator": _build_learner(inner)})
 
     def __sklearn_clone__(self) -> Self:
         mine = super().get_params(deep=False)
-        if mine.get("learner") is not None:
-            mine["learner"] = clone_learner(mine["learner"])
+        if mine.get("estimator") is not None:
+            mine["estimator"] = clone_learner(mine["estimator"])
         return type(self)(**mine)
 
 

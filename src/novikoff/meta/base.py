@@ -25,54 +25,54 @@ from novikoff.schema import check_dict, check_text
 
 
 class MetaEstimator(BaseEstimator):
-    """Abstract. `learner` is the binary learner inside; None stands for the default."""
+    """Abstract. `estimator` is the binary learner inside; None stands for the default."""
 
-    learner: Any
+    estimator: Any
 
     @property
     def _inner_learner(self) -> Any:
         """The learner inside, whose settings count; it learns nothing itself."""
-        return self._default_learner() if self.learner is None else inner_learner_of(self.learner)
+        return self._default_learner() if self.estimator is None else inner_learner_of(self.estimator)
 
     def _default_learner(self) -> OnlineClassifier:
         """Return the learner that is used where none is given."""
         return AROW()
 
     def _scheme_info(self) -> dict[str, Any]:
-        return {"scheme": name_of(type(self))}
+        return {"multiclass": name_of(type(self))}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         params = super().get_params(deep)
-        if deep and isinstance(self.learner, BaseEstimator):
-            params |= {f"learner__{name}": value for name, value in self.learner.get_params().items()}
+        if deep and isinstance(self.estimator, BaseEstimator):
+            params |= {f"estimator__{name}": value for name, value in self.estimator.get_params().items()}
         return params
 
     def set_params(self, **params: Any) -> Self:
-        inside = {name.removeprefix("learner__"): params.pop(name) for name in list(params) if "__" in name}
+        inside = {name.removeprefix("estimator__"): params.pop(name) for name in list(params) if "__" in name}
         super().set_params(**params)
         if inside:
-            if not isinstance(self.learner, BaseEstimator):
-                raise InputError(f"learner has no settings {sorted(inside)}: it is {self.learner!r}.")
-            self.learner.set_params(**inside)
+            if not isinstance(self.estimator, BaseEstimator):
+                raise InputError(f"estimator has no settings {sorted(inside)}: it is {self.estimator!r}.")
+            self.estimator.set_params(**inside)
         return self
 
     def _inner_settings(self) -> dict[str, Any]:
         """Those of the learner inside that shape a run, and which learner it is."""
-        inside = {f"learner__{name}": value for name, value in run_settings_of(self._inner_learner).items()}
-        return {"learner": type(self._inner_learner).__name__, **inside}
+        inside = {f"estimator__{name}": value for name, value in run_settings_of(self._inner_learner).items()}
+        return {"estimator": type(self._inner_learner).__name__, **inside}
 
     def _plain_settings(self) -> dict[str, Any]:
         inner = {"name": name_of(type(self._inner_learner)), "settings": plain_settings_of(self._inner_learner)}
-        return {**super()._plain_settings(), "learner": inner}
+        return {**super()._plain_settings(), "estimator": inner}
 
     @classmethod
     def _from_settings(cls, settings: dict[str, Any]) -> Any:
-        name, inside = parse_inner_settings(settings.get("learner"))
-        return cls(**{**settings, "learner": build_from_settings(learner_class(name), inside)})
+        name, inside = parse_inner_settings(settings.get("estimator"))
+        return cls(**{**settings, "estimator": build_from_settings(learner_class(name), inside)})
 
     def __sklearn_clone__(self) -> Self:
-        learner = None if self.learner is None else type(self.learner)(**self.learner.get_params())
-        return type(self)(**{**super().get_params(deep=False), "learner": learner})
+        learner = None if self.estimator is None else type(self.estimator)(**self.estimator.get_params())
+        return type(self)(**{**super().get_params(deep=False), "estimator": learner})
 
 
 def parse_inner_settings(inner: Any) -> tuple[str, dict[str, Any]]:

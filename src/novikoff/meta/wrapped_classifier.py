@@ -18,8 +18,8 @@ class WrappedClassifier(MetaEstimator, LinearClassifier):
     _multiclass_support = "no"
 
     @property
-    def bias(self) -> bool:  # type: ignore[override]
-        return bool(self._inner_learner.bias)
+    def fit_intercept(self) -> bool:  # type: ignore[override]
+        return bool(self._inner_learner.fit_intercept)
 
     @property
     def passes(self) -> int:  # type: ignore[override]
@@ -30,7 +30,7 @@ class WrappedClassifier(MetaEstimator, LinearClassifier):
         return bool(self._inner_learner.shuffle)
 
     @property
-    def random_state(self) -> int:  # type: ignore[override]
+    def _shuffle_seed(self) -> int:
         return int(self._inner_learner.random_state)
 
     @property
@@ -49,7 +49,7 @@ class WrappedClassifier(MetaEstimator, LinearClassifier):
         return why
 
     def _run_settings(self) -> dict[str, Any]:
-        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "learner"}
+        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "estimator"}
         return {**mine, **self._inner_settings()}
 
     # --- One example at a time, as a batch of one: its own way of learning sees all of them ---

@@ -29,7 +29,7 @@ class AllVsAll(Reduction):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner, AROW() where none is given. Its settings are those of the whole.
     decision : str
         majority (the class that wins most pairs) or tournament (the winner so far meets the next class).
@@ -43,9 +43,9 @@ class AllVsAll(Reduction):
     """
 
     def __init__(
-        self, learner: OnlineClassifier | None = None, *, decision: Literal["majority", "tournament"] = "majority"
+        self, estimator: OnlineClassifier | None = None, *, decision: Literal["majority", "tournament"] = "majority"
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.decision = decision
 
     def _check_settings(self) -> None:

@@ -80,8 +80,8 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
     # --- What the learner inside provides ---
 
     @property
-    def bias(self) -> bool:  # type: ignore[override]
-        return bool(self._inner_learner.bias)
+    def fit_intercept(self) -> bool:  # type: ignore[override]
+        return bool(self._inner_learner.fit_intercept)
 
     @property
     def _learns_sparse_only(self) -> bool:  # type: ignore[override]
@@ -96,11 +96,11 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
         return bool(self._inner_learner.shuffle)
 
     @property
-    def random_state(self) -> int:  # type: ignore[override]
+    def _shuffle_seed(self) -> int:
         return int(self._inner_learner.random_state)
 
     def _check_all(self) -> None:
-        check_binary_learner(self.learner, type(self).__name__)
+        check_binary_learner(self.estimator, type(self).__name__)
         check_settings(self._inner_learner)
         self._check_settings()
         self._check_learner()
@@ -136,7 +136,7 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
         return build_updater(self._inner_learner, slots, dtype)
 
     def _run_settings(self) -> dict[str, Any]:
-        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "learner"}
+        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "estimator"}
         return {**mine, **self._inner_settings()}
 
     def _scheme_info(self) -> dict[str, Any]:

@@ -71,10 +71,10 @@ def filter_terms(
 
 class MulticlassFastPath:
     def __init__(self, model: Any, state: Any, old: MulticlassFastPath | None = None) -> None:
-        self.learner, inner = model.learner, inner_learner_of(model)
+        self.estimator, inner = model.estimator, inner_learner_of(model)
         self.judged = isinstance(inner, StateScoredClassifier)
-        alike = old is not None and type(old.learner) is type(self.learner)
-        self.mine: Any = old.mine if old and alike else attrgetter("learner", *sorted(setting_defaults_of(model)))
+        alike = old is not None and type(old.estimator) is type(self.estimator)
+        self.mine: Any = old.mine if old and alike else attrgetter("estimator", *sorted(setting_defaults_of(model)))
         self.theirs: Any = old.theirs if old and alike else attrgetter("tie", *sorted(setting_defaults_of(inner)))
         self.settings, self.inside = self.mine(model), self.theirs(inner)
         as_before = old is not None and old.state is state and old.has_settings_of(model)
@@ -118,7 +118,7 @@ class MulticlassFastPath:
     def has_settings_of(self, model: Any) -> bool:
         try:
             same = self.settings == self.mine(model)
-            return bool(same and (self.learner is None or self.inside == self.theirs(self.learner)))
+            return bool(same and (self.estimator is None or self.inside == self.theirs(self.estimator)))
         except ValueError:  # settings that are arrays, and others than before
             return False
 

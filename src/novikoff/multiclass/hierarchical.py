@@ -40,7 +40,7 @@ class Hierarchical(MulticlassClassifier):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner, AROW() where none is given. Its settings are those of the whole.
     separator : str
         What separates the levels of a label.
@@ -60,12 +60,12 @@ class Hierarchical(MulticlassClassifier):
 
     def __init__(
         self,
-        learner: OnlineClassifier | None = None,
+        estimator: OnlineClassifier | None = None,
         *,
         separator: str = "/",
         update: Literal["top", "uniform", "proportional"] = "top",
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.separator = separator
         self.update = update
 

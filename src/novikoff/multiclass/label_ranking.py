@@ -45,7 +45,7 @@ class LabelRanking(MulticlassClassifier):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner, AROW() where none is given. Its settings are those of the whole.
     update : str
         Which of the preferences that are not met are learned from: top, uniform or proportional.
@@ -64,9 +64,12 @@ class LabelRanking(MulticlassClassifier):
     _predicts_one_label = False
 
     def __init__(
-        self, learner: OnlineClassifier | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
+        self,
+        estimator: OnlineClassifier | None = None,
+        *,
+        update: Literal["top", "uniform", "proportional"] = "uniform",
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.update = update
 
     def _check_settings(self) -> None:

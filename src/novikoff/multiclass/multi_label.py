@@ -45,7 +45,7 @@ class MultiLabel(Reduction):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner, AROW() where none is given. Its settings are those of the whole.
     update : str
         each (every label by itself), or which of the preferences that are not met are learned from: top, uniform or
@@ -63,11 +63,11 @@ class MultiLabel(Reduction):
 
     def __init__(
         self,
-        learner: OnlineClassifier | None = None,
+        estimator: OnlineClassifier | None = None,
         *,
         update: Literal["each", "top", "uniform", "proportional"] = "each",
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.update = update
 
     def _check_settings(self) -> None:

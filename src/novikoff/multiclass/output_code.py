@@ -37,16 +37,16 @@ class OutputCode(Reduction):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner, AROW() where none is given. Its settings are those of the whole.
     code : str
         dense (random bits), sparse (random bits, half of them 0: not asked), exhaustive (all ways to divide up to 11
         classes into two), or a matrix of −1, 0 and 1 with a row for each class in the order of classes_.
     decoding : str
         hamming (the number of wrong bits) or loss (the sum of the learner's losses, the hinge's where it has none).
-    length : int
+    code_length : int
         Bits of a random code.
-    seed : int
+    random_state : int
         What random codes are drawn from.
 
     Examples
@@ -60,23 +60,23 @@ class OutputCode(Reduction):
 
     def __init__(
         self,
-        learner: OnlineClassifier | None = None,
+        estimator: OnlineClassifier | None = None,
         *,
         code: Literal["dense", "sparse", "exhaustive"] | ArrayLike = "dense",
         decoding: Literal["hamming", "loss"] = "hamming",
-        length: int = 48,
-        seed: int = 0,
+        code_length: int = 48,
+        random_state: int = 0,
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.code = code
         self.decoding = decoding
-        self.length = length
-        self.seed = seed
+        self.code_length = code_length
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
         check_choice(("hamming", "loss"), decoding=self.decoding)
-        check_positive_int(length=self.length)
-        check_seed(seed=self.seed)
+        check_positive_int(code_length=self.code_length)
+        check_seed(random_state=self.random_state)
         if isinstance(self.code, str):
             check_choice(CODE_NAMES, code=self.code)
         else:
@@ -105,7 +105,7 @@ class OutputCode(Reduction):
         """Without making the code words, whose size a file could claim to be anything."""
         if self._code() == "exhaustive":
             return max(1, 2 ** max(min(len(labels), MAX_EXHAUSTIVE_CLASSES + 1) - 1, 0) - 1)
-        return parse_code(self.code).shape[1] if self._code() == "given" else int(self.length)
+        return parse_code(self.code).shape[1] if self._code() == "given" else int(self.code_length)
 
     def _code(self) -> str:
         return self.code if isinstance(self.code, str) else "given"
@@ -119,7 +119,7 @@ class OutputCode(Reduction):
             return words
         if self._code() == "exhaustive":
             return build_exhaustive_code(classes)
-        return build_random_code(classes, int(self.length), int(self.seed), sparse=self.code == "sparse")
+        return build_random_code(classes, int(self.code_length), int(self.random_state), sparse=self.code == "sparse")
 
     def _mistakes_per_column(self) -> tuple[float, str]:
         state = self._require_fitted()

@@ -96,7 +96,7 @@ class QueryRanking(MetaEstimator, LinearModel):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner, AROW() where none is given. Its settings are those of the whole, but for the bias,
         which is the same for all documents and left out.
     update : str
@@ -112,14 +112,17 @@ class QueryRanking(MetaEstimator, LinearModel):
     """
 
     def __init__(
-        self, learner: OnlineClassifier | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
+        self,
+        estimator: OnlineClassifier | None = None,
+        *,
+        update: Literal["top", "uniform", "proportional"] = "uniform",
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.update = update
 
     # --- What the learner inside provides ---
 
-    bias = False
+    fit_intercept = False
     _needs_two_classes = False
     _predicts_one_label = False
     _outcome_type = "queries"
@@ -133,7 +136,7 @@ class QueryRanking(MetaEstimator, LinearModel):
         return bool(self._inner_learner.shuffle)
 
     @property
-    def random_state(self) -> int:  # type: ignore[override]
+    def _shuffle_seed(self) -> int:
         return int(self._inner_learner.random_state)
 
     @property
@@ -141,7 +144,7 @@ class QueryRanking(MetaEstimator, LinearModel):
         raise AttributeError("QueryRanking has no mistake_rows_: its mistakes are made on queries, not on rows.")
 
     def _check_all(self) -> None:
-        check_binary_learner(self.learner, type(self).__name__)
+        check_binary_learner(self.estimator, type(self).__name__)
         check_settings(self._inner_learner)
         check_choice(UPDATE_NAMES, update=self.update)
         check_preference_learner(self, self.update)
@@ -245,7 +248,7 @@ class QueryRanking(MetaEstimator, LinearModel):
             query = taken if order is None else int(order[taken])
             raise WeightOverflowError(
                 f"The weights grew out of range before query {query}; nothing of this batch was learned. Scale the"
-                " features, lower the rate, or choose a schedule whose steps shrink."
+                " features, lower the learning rate, or choose a schedule whose steps shrink."
             )
 
     def _run_queries(self, state: ModelState, rows: Rows, grades: GradedQueries, weights: NDArray[np.float64]) -> int:
@@ -375,8 +378,8 @@ class QueryFileTrainer(FileTrainer):
         if taken < len(grades):
             raise InputError(
                 f"{documents.where(int(documents.starts[taken]))}: the weights grew out of range at query"
-                f" {state.ledger.examples + 1:,}, and nothing was saved: scale the features, lower --rate, or choose a"
-                " --schedule whose steps shrink."
+                f" {state.ledger.examples + 1:,}, and nothing was saved: scale the features, lower --learning-rate, or"
+                " choose a --schedule whose steps shrink."
             )
 
     def _ensure_capacity(self, state: ModelState, documents: QueryBatch) -> None:

@@ -31,7 +31,9 @@ class Reduction(MulticlassClassifier):
 
     def _inner_column_bounds(self) -> Sequence[Bound]:
         state: Any = self._checked_state()
-        found: Sequence[Bound] = column_bounds_of(self._inner_learner, state, variables=state.features + int(self.bias))
+        found: Sequence[Bound] = column_bounds_of(
+            self._inner_learner, state, variables=state.features + int(self.fit_intercept)
+        )
         return found
 
     def bounds(self) -> Sequence[Bound]:

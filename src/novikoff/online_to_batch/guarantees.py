@@ -37,18 +37,18 @@ class StopReason(NamedTuple):
 
 def find_max_changes(model: Any) -> int:
     """M: given, or (R/γ)² for the Perceptron."""
-    given, radius, margin = model.most_mistakes, model.stream_radius, model.stream_margin
+    given, radius, margin = model.max_mistakes, model.stream_radius, model.stream_margin
     if given is not None:
         return int(given)
     if radius is None or margin is None:
         raise InputError(
-            "next-stretch must know how often the learner can change: give most_mistakes, or stream_radius and"
+            "next-stretch must know how often the learner can change: give max_mistakes, or stream_radius and"
             " stream_margin for (R/γ)²."
         )
     inner = inner_learner_of(model)
     if not isinstance(inner, Perceptron):
-        raise InputError(f"(R/γ)² is the Perceptron's bound: give most_mistakes for {inner!r}.")
-    return online_to_batch.most_mistakes(radius=radius, margin=margin, width=build_loss(inner).margin)
+        raise InputError(f"(R/γ)² is the Perceptron's bound: give max_mistakes for {inner!r}.")
+    return online_to_batch.max_mistakes(radius=radius, margin=margin, width=build_loss(inner).margin)
 
 
 def find_stop_reason(model: Any, state: OnlineToBatchState) -> StopReason:

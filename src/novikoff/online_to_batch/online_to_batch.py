@@ -77,7 +77,7 @@ class OnlineToBatch(WrappedClassifier):
     """A binary learner whose output is a hypothesis with a guarantee for new data.
 
     The learner runs as it does alone: one pass, example by example. The method chooses which of its hypotheses
-    predicts, and `promise_` says what is guaranteed of that one, how surely and under which assumptions; or that
+    predicts, and `guarantee_` says what is guaranteed of that one, how surely and under which assumptions; or that
     nothing is, as long as no test was passed. All of it is for examples that are drawn independently from one
     distribution and come once: `passes` must be 1.
 
@@ -87,7 +87,7 @@ class OnlineToBatch(WrappedClassifier):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner; Perceptron() where none is given. Its setting `average` is what the method says.
     method : str
         random-stopping, controlled-testing, next-stretch, longest-survivor, penalised, average or vote.
@@ -95,15 +95,15 @@ class OnlineToBatch(WrappedClassifier):
         ε, the error that controlled-testing and next-stretch test for. Between 0 and 1.
     delta : float
         δ, the probability with which the guarantee may fail. Between 0 and 1.
-    most_mistakes : int
+    max_mistakes : int
         M, for next-stretch: the most mistakes (changes, where it changes more often) that the learner can make.
     stream_radius : float
         R = max‖x‖, bias included; with `stream_margin` it gives M = (R/γ)² for the Perceptron.
     stream_margin : float
         γ, the margin of the distribution.
-    most_hypotheses : int
+    max_hypotheses : int
         The most that penalised tries; where there are more, those that lasted longest.
-    seed : int
+    random_state : int
         For random-stopping: another number draws another time.
 
     Examples
@@ -122,7 +122,7 @@ class OnlineToBatch(WrappedClassifier):
 
     def __init__(
         self,
-        learner: OnlineClassifier | None = None,
+        estimator: OnlineClassifier | None = None,
         *,
         method: Literal[
             "random-stopping",
@@ -135,21 +135,21 @@ class OnlineToBatch(WrappedClassifier):
         ] = "longest-survivor",
         epsilon: float = 0.1,
         delta: float = 0.05,
-        most_mistakes: int | None = None,
+        max_mistakes: int | None = None,
         stream_radius: float | None = None,
         stream_margin: float | None = None,
-        most_hypotheses: int = 1000,
-        seed: int = 0,
+        max_hypotheses: int = 1000,
+        random_state: int = 0,
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.method = method
         self.epsilon = epsilon
         self.delta = delta
-        self.most_mistakes = most_mistakes
+        self.max_mistakes = max_mistakes
         self.stream_radius = stream_radius
         self.stream_margin = stream_margin
-        self.most_hypotheses = most_hypotheses
-        self.seed = seed
+        self.max_hypotheses = max_hypotheses
+        self.random_state = random_state
 
     # --- What the learner inside provides ---
 
@@ -165,7 +165,7 @@ class OnlineToBatch(WrappedClassifier):
         return type(inner)(**{**inner.get_params(), "average": self.method == "average"})
 
     def _scheme_info(self) -> dict[str, Any]:
-        return {"output_hypothesis": self._describe_guarantee()}
+        return {"online_to_batch": self._describe_guarantee()}
 
     def _weight_scale(self) -> float:
         return 1.0 if self.method == "vote" else float(weight_scale_of(self._inner_learner))
@@ -183,14 +183,14 @@ class OnlineToBatch(WrappedClassifier):
         most = guarantees.find_max_changes(self) if self.method == "next-stretch" else 0
         kept = {"changes.": HYPOTHESIS_LOG_SCHEMA} if self.method in ("penalised", "vote") else {}
         chosen = {"chosen.": self._schema(features)} if "chosen.slots" in present else {}
-        choice = choice_schema(self.method, most_changes=most, most_hypotheses=int(self.most_hypotheses))
+        choice = choice_schema(self.method, most_changes=most, max_hypotheses=int(self.max_hypotheses))
         return {**kept, "choice.": choice, **chosen}
 
     def _build_updater(self, slots: int, dtype: Any) -> Any:
         return build_updater(self._working_learner, slots, dtype)
 
     def _check_all(self) -> None:
-        check_binary_learner(self.learner, type(self).__name__)
+        check_binary_learner(self.estimator, type(self).__name__)
         check_choice(METHOD_NAMES, method=self.method)
         self._check_learner()
         check_settings(self._working_learner)
@@ -199,10 +199,10 @@ class OnlineToBatch(WrappedClassifier):
     def _check_settings(self) -> None:
         validation.check_epsilon(self.epsilon)
         validation.check_delta(self.delta)
-        validation.check_count("most_hypotheses", self.most_hypotheses, 2, 10**6)
-        validation.check_count("seed", self.seed, 0)
-        if self.most_mistakes is not None:
-            validation.check_count("most_mistakes", self.most_mistakes, 1, 2**40)
+        validation.check_count("max_hypotheses", self.max_hypotheses, 2, 10**6)
+        validation.check_count("random_state", self.random_state, 0)
+        if self.max_mistakes is not None:
+            validation.check_count("max_mistakes", self.max_mistakes, 1, 2**40)
         if self.method == "next-stretch":
             validation.check_count("M, the most mistakes,", guarantees.find_max_changes(self), 1, 2**40)
 
@@ -294,9 +294,9 @@ class OnlineToBatch(WrappedClassifier):
         return learner
 
     @property
-    def promise_(self) -> ErrorGuarantee:
+    def guarantee_(self) -> ErrorGuarantee:
         """What is guaranteed of the chosen hypothesis, how surely, and under which assumptions."""
-        self._require_attribute("promise_")
+        self._require_attribute("guarantee_")
         state: Any = self._checked_state()
         return guarantees.build_guarantee(self, state)
 
@@ -304,7 +304,7 @@ class OnlineToBatch(WrappedClassifier):
     def bound_(self) -> float | None:
         """What its error on new data does not exceed, with probability 1 − δ (random-stopping: in the mean); None where
         nothing is guaranteed."""
-        return self.promise_.bound
+        return self.guarantee_.bound
 
     @property
     def stopped_(self) -> bool:
@@ -312,9 +312,9 @@ class OnlineToBatch(WrappedClassifier):
         return self._find_stop_reason("stopped_").stopped
 
     @property
-    def why_(self) -> str:
+    def stop_reason_(self) -> str:
         """Why it stopped, or why this hypothesis is chosen as things stand."""
-        return self._find_stop_reason("why_").why
+        return self._find_stop_reason("stop_reason_").why
 
     @property
     def examples_used_(self) -> int:
@@ -334,7 +334,7 @@ class OnlineToBatch(WrappedClassifier):
         end, promise = guarantees.find_stop_reason(self, state), guarantees.build_guarantee(self, state)
         if examples not in (None, state.ledger.examples):
             promise = no_guarantee(end.about, "the examples came more than once")
-        about = {"method": self.method, "chosen": end.about, "stopped": end.stopped, "why": end.why}
+        about = {"method": self.method, "chosen": end.about, "stopped": end.stopped, "stop_reason": end.why}
         return {
             **about,
             "examples_used": state.ledger.examples,

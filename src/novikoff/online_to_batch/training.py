@@ -68,7 +68,7 @@ def train_until_drawn(model: Any, state: OnlineToBatchState, part: RowBlock) -> 
         if now == state.counts[NEXT_DRAW]:
             state.choose()
             state.counts[CHOSEN] = now
-            state.schedule_next_draw(int(model.seed))
+            state.schedule_next_draw(int(model.random_state))
         stop = min(count, done + int(state.counts[NEXT_DRAW]) - now)
         done += train_all(model, state, part.piece(done, stop))
         if done < stop:
@@ -165,7 +165,7 @@ def _try_hypotheses(
     model: Any, state: OnlineToBatchState, changes: HypothesisLog, part: RowBlock, time: int, n_changes: int
 ) -> None:
     """All hypotheses that are tried, on these rows, which were learned after `time` examples and `kept` changes."""
-    capacity, before = min(int(model.most_hypotheses), int(changes.sizes[N_CHANGES]) + 1), len(state.picked)
+    capacity, before = min(int(model.max_hypotheses), int(changes.sizes[N_CHANGES]) + 1), len(state.picked)
     picked, mistakes = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
     picked[:before], mistakes[:before] = state.picked, state.mistakes
     count = add_candidates(changes, n_changes, picked, mistakes, before)

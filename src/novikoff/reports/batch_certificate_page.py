@@ -33,8 +33,8 @@ def build_page(certificate: Certificate, model: Any, titles: Sequence[str] = ())
 
 def _list_bound_facts(bound: dict[str, Any]) -> dict[str, str]:
     return {
-        "made": format_number(bound["made"]),
-        "allowed at most": format_number(bound["allowed"]),
+        "observed": format_number(bound["observed"]),
+        "bound": format_number(bound["bound"]),
         "verdict": bound["verdict"],
         **{name: f"{value:.6g}" for name, value in bound["numbers"].items()},
     }

@@ -57,9 +57,9 @@ def list_tiles(report: ReportData) -> Iterator[tuple[str, str, str]]:
     yield "Mistakes made while learning", format_number(seen["mistakes"]), note
     if best is not None:
         title = f"{str(best['counts']).capitalize()} allowed in this run, at most"
-        yield title, format_number(math.floor(float(best["allowed"]))), f"by {best['name']}, nothing assumed"
-        made = f"{format_number(best['made'])} made" if best["made"] else "none made"
-        yield "Slack of this run", format_slack(best["slack"]), f"allowed ÷ {made}"
+        yield title, format_number(math.floor(float(best["bound"]))), f"by {best['name']}, nothing assumed"
+        made = f"{format_number(best['observed'])} made" if best["observed"] else "none made"
+        yield "Slack of this run", format_slack(best["slack"]), f"bound ÷ {made}"
     promised = report.document.get("hypothesis")
     if promised is not None and promised["delta"] is not None and promised["bound"] < 1.0:
         confidence = f"on new data, with confidence {format_percent(1.0 - promised['delta'])}, assuming i.i.d."
@@ -105,7 +105,7 @@ def _list_guarantee_facts(promised: dict[str, Any] | None) -> dict[str, Any]:
     """Return what a theorem guarantees of the saved model; empty where no theorem is about it."""
     if promised is None:
         return {}
-    facts = {"method": promised["method"], "chosen": promised.get("chosen"), "why": promised.get("why")}
+    facts = {"method": promised["method"], "chosen": promised.get("chosen"), "stop reason": promised.get("stop_reason")}
     if promised["bound"] is not None:
         facts["error at most"] = format_error_bound(promised["bound"])
         facts["confidence"] = None if promised["delta"] is None else format_percent(1.0 - promised["delta"])

@@ -24,7 +24,7 @@ def build_page(found: Comparison, titles: Sequence[str]) -> str:
         "description": "; ".join(f"{entry['learner']}: {entry['mistakes']} mistakes" for entry in entries),
         "plot": _draw_plot(entries),
         "rows": [_build_row(entry) for entry in entries],
-        "left_out": found.left_out,
+        "skipped": found.skipped,
     }
     return render_page("comparison.html", json.dumps(found.as_dict(), ensure_ascii=False, indent=1), values)
 
@@ -48,7 +48,7 @@ def _draw_plot(rows: list[dict[str, Any]]) -> str:
         }
         for name, values, style in (
             ("made", [max(row["mistakes"], 0.5) for row in rows], PLOT_STYLES[0]),
-            ("allowed", [row["bound"] for row in rows], PLOT_STYLES[2]),
+            ("bound", [row["bound"] for row in rows], PLOT_STYLES[2]),
         )
     )
     y = {"autorange": "reversed", "automargin": True, "gridcolor": plot_theme.GRID_COLOUR}

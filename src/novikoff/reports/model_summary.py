@@ -42,4 +42,4 @@ def _list_labels(model: Any) -> list[Any]:
 
 def _scheme_settings(model: Any) -> dict[str, Any]:
     settings = plain_settings_of(model) if inner_learner_of(model) is not model else {}
-    return {key: value for key, value in settings.items() if key != "learner"}
+    return {key: value for key, value in settings.items() if key != "estimator"}

@@ -11,8 +11,8 @@ from novikoff.reports.report_data import ReportData
 
 def select_best_bound(report: ReportData) -> dict[str, Any] | None:
     """Return the tightest bound that holds for every order, otherwise the tightest for this order."""
-    stated = [b for b in report.certificate.bounds if "allowed" in b]
-    return report.certificate.headline or min(stated, key=lambda b: float(b["allowed"]), default=None)
+    stated = [b for b in report.certificate.bounds if "bound" in b]
+    return report.certificate.headline or min(stated, key=lambda b: float(b["bound"]), default=None)
 
 
 def describe_mistakes(report: ReportData) -> str:
@@ -37,13 +37,13 @@ def describe_bound(report: ReportData) -> str:
     best = select_best_bound(report)
     if best is None:
         return _explain_no_bound(report)
-    most, counts = math.floor(float(best["allowed"])), str(best["counts"])
+    most, counts = math.floor(float(best["bound"])), str(best["counts"])
     order = "in any order" if best["any_order"] else "in this order"
     text = f"The theorems allow at most {format_count(most, counts)} on these examples {order} ({best['name']})."
-    if best["verdict"] == "broken":
+    if best["verdict"] == "violated":
         return f"{text} The run exceeds this bound: this is a defect of novikoff, please report it."
     if best["slack"] is not None:
-        text += f" That is {format_factor(best['slack'])} times the {format_count(best['made'], counts)} made."
+        text += f" That is {format_factor(best['slack'])} times the {format_count(best['observed'], counts)} made."
     if most >= report.document["observed"]["examples"]:
         text += " This is at least the number of examples, so the bound is vacuous on this stream."
     return text

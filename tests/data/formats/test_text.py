@@ -26,10 +26,10 @@ EXAMPLES = 30 if JIT_DISABLED else 200
 
 
 FORMATS = [
-    Text(scale="unit"),
-    Text(words=2, scale="count"),
-    Text(words=4, letters=3, scale="log", bits=6),
-    Text(letters=1, scale="binary", lower=False, signed=True, bits=5),
+    Text(term_weighting="unit"),
+    Text(word_ngrams=2, term_weighting="count"),
+    Text(word_ngrams=4, char_ngrams=3, term_weighting="log", hash_bits=6),
+    Text(char_ngrams=1, term_weighting="binary", lowercase=False, signed_hash=True, hash_bits=5),
 ]
 PIECES = [
     "Don't",
@@ -83,7 +83,7 @@ def test_lower_case_does_not_depend_on_the_python_version() -> None:
 
 def test_arbitrary_bytes_are_text() -> None:
     """Latin-1 and damaged UTF-8 are letters, byte by byte."""
-    fmt = Text(scale="count")
+    fmt = Text(term_weighting="count")
     for text, words in {
         b"caf\xe9 CAF\xe9": [b"caf\xe9", b"caf\xe9"],
         b"\xc3 \xc3\x89x \xc3\xc3\x89": [b"\xc3", b"\xc3\xa9x", b"\xc3\xc3\xa9"],
@@ -101,7 +101,7 @@ def test_arbitrary_bytes_are_text() -> None:
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.binary(max_size=300))
 def test_arbitrary_bytes_do_not_crash(data: bytes) -> None:
-    for fmt in (Text(words=3, letters=4), Text("blank")):
+    for fmt in (Text(word_ngrams=3, char_ngrams=4), Text("blank")):
         _, parsed = in_block(b"1\tx " + data, fmt)
         assert 1 <= len(parsed.keys) + len(parsed.problems) <= parsed.lines
 
@@ -121,7 +121,7 @@ SPLIT = (
 def test_block_boundaries_do_not_change_rows(tmp_path: Path, threads: int) -> None:
     path = tmp_path / "x.txt"
     path.write_bytes(SPLIT)
-    options = {"format": "text", "words": 2, "letters": 3}
+    options = {"format": "text", "word_ngrams": 2, "char_ngrams": 3}
     whole, _ = read(path, threads=1, **options)
     assert [label for label, _, _ in whole] == ["spam", "ham", "ham", "ham", "spam"]
     assert [place.rpartition(":")[2] for _, _, place in whole] == ["1", "3", "5", "6", "7"]
@@ -134,8 +134,8 @@ def test_block_boundaries_do_not_change_rows(tmp_path: Path, threads: int) -> No
 def test_labels_may_be_separated_by_a_blank(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"DESC:manner How did serfdom develop\n LOC:city  Which\tcity \n")
-    found, reading = read(path, format="text", scale="count")
-    assert reading.format == Text("blank", scale="count")
+    found, reading = read(path, format="text", term_weighting="count")
+    assert reading.format == Text("blank", term_weighting="count")
     assert [label for label, _, _ in found] == ["DESC:manner", "LOC:city"]
     assert [len(row) for _, row, _ in found] == [4, 2]
     path.write_bytes(b"__label__1 one\ttwo\n__label__-1 three\n")
@@ -175,9 +175,9 @@ def test_bad_lines_with_a_blank_separator_are_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"words": 9}, "--words must be from 1 to 8, but is 9"),
-        ({"letters": 17}, "--letters must be from 1 to 16, but is 17"),
-        ({"scale": "idf"}, "--scale must be one of count, binary, log, unit"),
+        ({"word_ngrams": 9}, "--word-ngrams must be from 1 to 8, but is 9"),
+        ({"char_ngrams": 17}, "--char-ngrams must be from 1 to 16, but is 17"),
+        ({"term_weighting": "idf"}, "--term-weighting must be one of count, binary, log, unit"),
         ({"label": "x"}, "--label has no meaning for text"),
         ({"header": True}, "--header has no meaning for text"),
     ],
@@ -190,7 +190,7 @@ def test_options_are_checked(tmp_path: Path, options: dict[str, Any], message: s
 
 
 def test_stored_names_match_their_hashes(tmp_path: Path) -> None:
-    fmt = Text(words=2, letters=3, bits=0)
+    fmt = Text(word_ngrams=2, char_ngrams=3, hash_bits=0)
     text = "Don't  PANIC, don't\tpanic: Été 日本"
     block, parsed = in_block(f"x\t{text}\n".encode(), fmt)
     expected = {h: name for name, h in names(text, fmt, 0)}
@@ -204,9 +204,9 @@ def test_stored_names_match_their_hashes(tmp_path: Path) -> None:
 def test_dictionary_and_hashing_give_the_same_scores(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(SPLIT)
-    options = {"format": "text", "words": 3, "letters": 2}
-    hashed_rows, kept = read(path, bits=24, keep_names=1, **options)
-    by_name, reading = read(path, bits=0, **options)
+    options = {"format": "text", "word_ngrams": 3, "char_ngrams": 2}
+    hashed_rows, kept = read(path, hash_bits=24, keep_names=1, **options)
+    by_name, reading = read(path, hash_bits=0, **options)
     assert reading.names is not None
     columns = list(reading.names.columns)
     for (_, slots, _), (_, row, _) in zip(hashed_rows, by_name, strict=True):
@@ -218,7 +218,7 @@ def test_very_long_lines_are_read(tmp_path: Path) -> None:
     count = 2_000 if JIT_DISABLED else 200_000
     path = tmp_path / "x"
     path.write_text("a\t" + " ".join(map(str, range(count))) + " 0 1\n")
-    found, _ = read(path, format="text", scale="count", bits=31)
+    found, _ = read(path, format="text", term_weighting="count", hash_bits=31)
     assert sum(value for _, value in found[0][1]) == count + 2
 
 
@@ -226,29 +226,34 @@ def test_texts_work_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_text("spam\tWin cash now\nham\tsee you at home\nspam\tcash prize\n")
     b.write_text("ham\thome now\nspam\twin a prize\n")
-    for options in (["--bits", "0"], ["--words", "2", "--letters", "3", "--signed", "--keep-names"]):
+    for options in (
+        ["--hash-bits", "0"],
+        ["--word-ngrams", "2", "--char-ngrams", "3", "--signed-hash", "--keep-names"],
+    ):
         both_at_once = model_file(tmp_path, "ab", str(a), str(b), "--format", "text", *options)
         model_file(tmp_path, "a.model", str(a), "--format", "text", *options)
         kept = [option for option in options if option == "--keep-names"]
         assert model_file(tmp_path, "b.model", str(b), "--resume", str(tmp_path / "a.model"), *kept) == both_at_once
-    model_file(tmp_path, "m", str(a), str(b), "--format", "text", "--words", "2", "--bits", "0", "--passes", "5")
+    model_file(
+        tmp_path, "m", str(a), str(b), "--format", "text", "--word-ngrams", "2", "--hash-bits", "0", "--passes", "5"
+    )
     capsys.readouterr()
     assert main(["inspect", str(tmp_path / "m"), "--json"]) == 0
     shown = {weight["feature"] for weight in json.loads(capsys.readouterr().out)["weights"]}
     assert {"cash", "home", "see you"} <= shown
     assert main(["predict", str(tmp_path / "m"), str(a), "--quiet"]) == 0
     assert capsys.readouterr().out.split() == ["spam", "ham", "spam"]
-    assert main(["predict", str(tmp_path / "m"), str(a), "--words", "3"]) == 2
-    assert "leave out --words" in capsys.readouterr().err
+    assert main(["predict", str(tmp_path / "m"), str(a), "--word-ngrams", "3"]) == 2
+    assert "leave out --word-ngrams" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not DATA_FOLDER.is_dir(), reason="the data sets are not here: set NOVIKOFF_DATA")
 def test_real_texts_are_read() -> None:
-    found, reading = read(DATA_FOLDER / "sms_spam.tsv.gz", format="text", words=2, bad_lines="skip")
+    found, reading = read(DATA_FOLDER / "sms_spam.tsv.gz", format="text", word_ngrams=2, bad_lines="skip")
     assert len(found) == 5574
     assert {label for label, _, _ in found} == {"ham", "spam"}
     assert not reading.bad
-    found, reading = read(DATA_FOLDER / "trec_questions.train.txt.gz", format="text", letters=3, bad_lines="skip")
+    found, reading = read(DATA_FOLDER / "trec_questions.train.txt.gz", format="text", char_ngrams=3, bad_lines="skip")
     assert len(found) == 5452
     assert len({str(label).partition(":")[0] for label, _, _ in found}) == 6
     assert not reading.bad

@@ -155,7 +155,7 @@ def test_the_adversary_stays_consistent_with_the_class() -> None:
 def test_orthonormal_meets_the_bound_with_equality(n: int) -> None:
     stream = orthonormal(n)
     truth = stream.truth
-    made = Perceptron(bias=False).partial_fit(*stream.whole(), classes=[-1, 1]).ledger_.mistakes
+    made = Perceptron(fit_intercept=False).partial_fit(*stream.whole(), classes=[-1, 1]).ledger_.mistakes
     assert made == n == truth.largest * (truth.separator @ truth.separator) / truth.margin**2
     assert stream.radius(bias=False) == truth.radius(bias=False) == 1.0
 
@@ -180,7 +180,7 @@ def test_irrelevant_attributes_cost_the_perceptron_n_and_winnow_log_n(n: int, da
     k = data.draw(st.integers(1, n - 1))
     stream = irrelevant(n, k)
     check_truth(stream)
-    made = Perceptron(bias=False).partial_fit(*stream.whole(), classes=[-1, 1]).ledger_.mistakes
+    made = Perceptron(fit_intercept=False).partial_fit(*stream.whole(), classes=[-1, 1]).ledger_.mistakes
     assert made == n - k <= stream.truth.largest * (stream.truth.separator @ stream.truth.separator)
     assert winnow(stream) <= k * math.ceil(math.log2(n)) <= 2 + 3 * k * (1 + math.log2(n))
 

@@ -61,7 +61,7 @@ def boolean(draw: st.DrawFn, name: str | None = None, steady: bool = False) -> A
         noise=0.0 if steady else draw(st.sampled_from([0.0, 0.0, 0.2, 1.0])),
         drift=0 if steady else draw(st.integers(0, min(examples - 1, 5))),
         examples=examples,
-        seed=draw(st.integers(0, 2**40)),
+        random_state=draw(st.integers(0, 2**40)),
         **shape,
     )
     return stream, (None if name == "xor" else needs)
@@ -76,7 +76,7 @@ def real_stream(draw: st.DrawFn) -> Any:
         "balance": draw(st.sampled_from([0.5, 0.1])),
         "noise": draw(st.sampled_from([0.0, 0.3])),
         "examples": draw(st.integers(1, 60)),
-        "seed": draw(st.integers(0, 2**40)),
+        "random_state": draw(st.integers(0, 2**40)),
     }
     if draw(st.booleans()):
         return rectangle(**common)
@@ -194,9 +194,9 @@ def test_a_seed_determines_the_stream(name: str) -> None:
         X, y = CONCEPTS[name](n=12, **more).whole()
         return dense(X).tobytes() + y.tobytes()
 
-    assert content(seed=1) == content(seed=1)
-    assert content(seed=1) != content(seed=2)
-    clean, noisy = CONCEPTS[name](seed=3).whole(), CONCEPTS[name](seed=3, noise=0.1).whole()
+    assert content(random_state=1) == content(random_state=1)
+    assert content(random_state=1) != content(random_state=2)
+    clean, noisy = CONCEPTS[name](random_state=3).whole(), CONCEPTS[name](random_state=3, noise=0.1).whole()
     assert (dense(clean[0]) == dense(noisy[0])).all()
     assert 0 < (clean[1] != noisy[1]).sum() < 200
 
@@ -219,13 +219,13 @@ def test_about_the_stated_share_is_positive(name: str) -> None:
         if name == "xor":
             balance = 0.5  # noqa: PLW2901
         negated = {"negated": True} if name in BOOLEAN else {}
-        y = CONCEPTS[name](n=20, balance=balance, examples=4000, seed=5, **negated).whole()[1]
+        y = CONCEPTS[name](n=20, balance=balance, examples=4000, random_state=5, **negated).whole()[1]
         assert abs((y > 0).mean() - balance) < 0.04  # five standard deviations
 
 
 @pytest.mark.parametrize("density", [0.002, 0.05, 0.2, 0.5, 0.9])
 def test_the_density_is_as_stated(density: float) -> None:
-    X = disjunction(n=2000, k=1, density=density, examples=300, seed=6).whole()[0]
+    X = disjunction(n=2000, k=1, density=density, examples=300, random_state=6).whole()[0]
     share = np.asarray(X.sum(axis=0)).ravel() / 300
     assert abs(share.mean() - density) < 6 * (density / 600_000) ** 0.5 + 0.5 / 2000
     assert abs(share[::2].mean() - share[1::2].mean()) < 12 * (density / 300_000) ** 0.5 + 1 / 1000
@@ -235,8 +235,8 @@ def test_the_density_is_as_stated(density: float) -> None:
 
 @pytest.mark.parametrize("density", [0.08, 0.3, 0.5])
 def test_every_position_of_a_block_has_the_same_distribution(density: float) -> None:
-    table = disjunction(n=4, k=1, density=density, examples=17 * 800, seed=8).whole()[0].toarray()
-    literal = disjunction(n=4, k=1, seed=8).truth.literals[0]
+    table = disjunction(n=4, k=1, density=density, examples=17 * 800, random_state=8).whole()[0].toarray()
+    literal = disjunction(n=4, k=1, random_state=8).truth.literals[0]
     assert literal != 1  # the first attribute of the first row is the place to look at
     shares = np.delete(table, literal - 1, axis=1).reshape(800, 17 * 3).mean(axis=0)
     assert np.abs(shares - density).max() < 6 * (density * (1 - density) / 800) ** 0.5
@@ -268,8 +268,8 @@ def test_the_perceptron_keeps_its_bound(case: Any, tie: bool) -> None:
 @pytest.mark.parametrize("gamma", [0.02, 0.1, 0.5])
 def test_the_perceptron_keeps_the_bound_of_a_stated_margin(bias: bool, gamma: float) -> None:
     for seed in range(5):
-        stream = linear_threshold(n=30, gamma=gamma, examples=3000, seed=seed)
-        made = Perceptron(bias=bias).partial_fit(*stream.whole(), classes=[-1, 1]).ledger_.mistakes
+        stream = linear_threshold(n=30, gamma=gamma, examples=3000, random_state=seed)
+        made = Perceptron(fit_intercept=bias).partial_fit(*stream.whole(), classes=[-1, 1]).ledger_.mistakes
         assert made <= novikoff(radius=stream.truth.radius(bias), margin=stream.truth.gamma)
 
 
@@ -308,7 +308,7 @@ def test_large_streams_do_not_depend_on_the_block_size(monkeypatch: pytest.Monke
         (lambda: disjunction(noise=1.5), "noise, .* from 0 to 1, but is 1.5"),
         (lambda: disjunction(density=float("nan")), "density"),
         (lambda: disjunction(balance=0.0), "balance, .* between 0 and 1"),
-        (lambda: disjunction(seed=-1), "seed"),
+        (lambda: disjunction(random_state=-1), "random_state"),
         (lambda: disjunction(examples=0), "examples"),
         (lambda: disjunction(examples=5, drift=5), "drift, .* at most 4"),
         (lambda: disjunction(n=5, k=5, drift=1), "no other one to gain"),

@@ -100,7 +100,7 @@ def test_a_journal_row_stays_until_its_predictions_are_settled() -> None:
 
 
 def test_a_prediction_is_labelled_only_once(nursery: Nursery, tmp_path: Path) -> None:
-    few = ("--limit-pending", "2", "--limit-housekeeping-ms", "5")
+    few = ("--max-pending", "2", "--maintenance-interval-ms", "5")
     with running(nursery, tmp_path / "data", *few) as server:
         server.make()
         ids = []
@@ -139,13 +139,13 @@ def test_refused_labels_in_a_stream_are_not_recorded(nursery: Nursery, tmp_path:
 
 
 def test_a_label_refused_by_a_full_disk_can_be_retried_after_a_crash(nursery: Nursery, tmp_path: Path) -> None:
-    often = ("--limit-housekeeping-ms", "5")
+    often = ("--maintenance-interval-ms", "5")
     with running(nursery, tmp_path / "data") as server:
         server.make()
         name = server.predict({"a": 1.0})["id"]
         server.learn({"b": 1.0}, "x")
         server.kill()
-    with running(nursery, tmp_path / "data", *often, "--limit-spare", str(1 << 60)) as server:
+    with running(nursery, tmp_path / "data", *often, "--min-free-disk-bytes", str(1 << 60)) as server:
         assert label(server, name, "x")[0] == 507
         time.sleep(0.1)  # for housekeeping, which must not clear it away
         assert label(server, name, "x")[0] == 507

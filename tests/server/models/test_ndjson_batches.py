@@ -413,7 +413,7 @@ def test_a_refused_example_ends_the_batch_before_it(why: str) -> None:
 
 def test_diverging_weights_stop_the_batch() -> None:
     def model() -> Any:
-        return SGD(loss="squared", schedule="constant", rate=1e-15)
+        return SGD(loss="squared", schedule="constant", learning_rate=1e-15)
 
     examples = [({"a": 1e9, f"n{t}": 1.0}, t % 2) for t in range(60)]
     (run,) = BatchEngine().runs(bulky(examples))
@@ -498,12 +498,12 @@ def test_numbered_columns_are_accepted() -> None:
 
 def test_hashed_features_are_accepted() -> None:
     model = Perceptron().fit(np.ones((2, 16)), [0, 1])
-    model._state.reading = {"format": "jsonl", "label": "y", "bits": 4, "signed": True}
+    model._state.reading = {"format": "jsonl", "label": "y", "hash_bits": 4, "signed_hash": True}
     h = hash_name(b"size")
     assert model.score_one(get_encoder(model)({"size": 2.0})) == model.score_one({h % 16: -2.0 if h >> 63 else 2.0})
-    model._state.reading = {"format": "vw", "bits": 4}
+    model._state.reading = {"format": "vw", "hash_bits": 4}
     with pytest.raises(InputError, match="trained from vw"):
         get_encoder(model)({"size": 2.0})
-    model._state.reading = {"map": "poly:2", "map_bits": None}
+    model._state.reading = {"feature_map": "poly:2", "feature_map_bits": None}
     with pytest.raises(InputError, match="novikoff predict"):
         get_encoder(model)

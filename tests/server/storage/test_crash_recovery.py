@@ -24,7 +24,7 @@ from novikoff.model_file import to_bytes
 from tests.helpers.server.process import NDJSON, NoServerError, Nursery, running
 
 LEARNERS = {"perceptron": Perceptron, "sgd": SGD, "kesler": Kesler}
-OFTEN = ("--limit-checkpoint-examples", "20", "--limit-housekeeping-ms", "3")
+OFTEN = ("--checkpoint-examples", "20", "--maintenance-interval-ms", "3")
 
 
 class Client(threading.Thread):
@@ -137,7 +137,7 @@ def test_kills_lose_no_acknowledged_example(kills: int, nursery: Nursery, tmp_pa
 
 
 def test_60_kills_during_compaction_lose_nothing(nursery: Nursery, tmp_path: Path) -> None:
-    crashes(nursery, tmp_path / "data", 60, "--limit-journal-bytes", "1")
+    crashes(nursery, tmp_path / "data", 60, "--max-journal-bytes", "1")
     with sqlite3.connect(tmp_path / "data" / "journal.sqlite") as on:
         assert on.execute("SELECT min(first) FROM streams").fetchone()[0] > 1
 
@@ -157,7 +157,7 @@ MOMENTS = [
 
 def test_kills_at_every_step_of_checkpoints_and_compaction_lose_nothing(nursery: Nursery, tmp_path: Path) -> None:
     """Not by luck: the server ends itself at each of these steps, before and after it."""
-    folder, options, luck = tmp_path / "data", (*OFTEN, "--limit-journal-bytes", "1"), random.Random(5)
+    folder, options, luck = tmp_path / "data", (*OFTEN, "--max-journal-bytes", "1"), random.Random(5)
     with running(nursery, folder, *options) as server:
         for name in LEARNERS:
             server.make(name, name)

@@ -96,7 +96,7 @@ class SeparabilitySearch:
         from novikoff.linear.perceptron import Perceptron
 
         thick = float(np.asarray(self.examples.scaled.power(2).sum(axis=1)).max())
-        learner = Perceptron(bias=False, margin=thick)
+        learner = Perceptron(fit_intercept=False, margin=thick)
         until, next_check, before = time.perf_counter() + self._left() / 2, 4, 2 * self.examples.count
         self._note_attempt(f"the Perceptron, up to {self.passes:,} passes")
         try:

@@ -53,7 +53,7 @@ class PerColumnSpace:
 
     @property
     def bias(self) -> bool:
-        return bool(self.model.bias)
+        return bool(self.model.fit_intercept)
 
     def make_sampler(self) -> MulticlassStreamSampler:
         return MulticlassStreamSampler()

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from novikoff.data.reader import DataReader
 
 SECONDS_BETWEEN_LINES = 5.0
-SEED_SETTINGS = ("random_state", "seed")
-RUN_SETTINGS = (*SEED_SETTINGS, "shuffle")
+RUN_SETTINGS = ("random_state", "shuffle")
 """Settings of learners that are options of the command itself."""
 
 
@@ -32,7 +31,7 @@ def add_shuffle(parser: argparse.ArgumentParser) -> None:
         help="learn the examples in random order, another one each pass; files are shuffled in temporary files"
         " (default: built-in data sets only)",
     )
-    add_random_state(parser, "of --shuffle, of ensembles and --output-hypothesis, of the first weights of a network")
+    add_random_state(parser, "of --shuffle, of ensembles and --online-to-batch, of the first weights of a network")
 
 
 def add_random_state(parser: argparse.ArgumentParser, of_what: str) -> None:
@@ -79,8 +78,8 @@ def run_settings(estimator_type: Any, options: argparse.Namespace) -> dict[str, 
     """Return the settings of a learner or scheme that follow from --random-state and --shuffle."""
     own = setting_defaults_of(estimator_type)
     found: dict[str, Any] = {}
-    if options.random_state is not None:
-        found |= {name: options.random_state for name in SEED_SETTINGS if name in own}
+    if options.random_state is not None and "random_state" in own:
+        found["random_state"] = options.random_state
     if "shuffle" in own:
         found["shuffle"] = bool(getattr(options, "shuffle", False))
     return found
