@@ -86,11 +86,9 @@ class ClientConnection(asyncio.Protocol):
     lost = half_closed = write_paused = False  # closed; the client sends no more; it does not read the response
     in_head = True  # a head is expected; after the first request uvicorn's keep-alive time-out waits for it to begin
     head_started = has_requests = more_body = False  # a head is incomplete; there was one before; a body is incomplete
-    has_stray_data = (
-        False  # empty lines or a body came after the response, and have ended uvicorn's keep-alive time-out
-    )
+    has_stray_data = False  # data after a response have ended uvicorn's keep-alive time-out
     unparsed_bytes = 0  # since the parser last completed a head or a piece of a body
-    discarded_bytes = 0  # of a body that came after the response
+    discarded_bytes = 0  # of a body after the response
     body_bytes = 0  # of the body, as far as `body_rate` does not know them
     body_rate: BodyRate | None = None  # made when a check first sees the body incomplete
 

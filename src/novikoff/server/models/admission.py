@@ -124,7 +124,7 @@ class MemoryAdmission:
         return self._spend(served, len(run.terms.values), len(run), characters, demand, rest)
 
     def admit(self, served: ServedModel, features: Any, label: Any, demand: MemoryDemand, rest: OtherModels) -> None:
-        """Count one example in; raise Refused where there is no memory for it."""
+        """Count one example; raise RequestError if the memory does not suffice for it."""
         labels = label if isinstance(label, list) else [label]
         if _takes_names(served) and not isinstance(features, str) and not self._has_new(served, labels, demand):
             characters = sum(map(len, features))
@@ -216,7 +216,7 @@ def _known_labels(served: ServedModel) -> Any:
 
 
 def _measure_demand(served: ServedModel, features: Any, labels: list[Any], demand: MemoryDemand) -> MemoryDemand:
-    """Return what an example adds beside `share`; InputError where it can't be encoded."""
+    """Return what an example adds to `demand`; raise InputError if it can't be encoded."""
     learner, state = served.learner, state_of(served.learner)
     known = _known_labels(served)
     new = {label: None for label in labels if label not in known}

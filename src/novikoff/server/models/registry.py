@@ -110,7 +110,7 @@ class ModelRegistry:
     # --- Memory ---
 
     def check_memory(self, name: str, needed: int) -> None:
-        """Raise Refused where there is no memory for a model that was sent."""
+        """Raise RequestError if the memory does not suffice for an uploaded model."""
         limits, others = self.limits, sum(model.bytes for model in self.models.values())
         if needed > limits.max_model_bytes:
             raise RequestError(

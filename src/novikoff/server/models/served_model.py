@@ -83,7 +83,7 @@ class ServedModel:
         self.checkpoint: int | None = None
         """That of the last entry that its file holds."""
         self.own = False
-        """Whether the stream is all that it has learned: not so for a model that came as a file."""
+        """Whether the stream is all that it has learned: False for an uploaded model."""
         self.past: ComparisonBaseline | None = None
         self.refused = 0
         self.recent: deque[tuple[int, int]] = deque()
@@ -242,7 +242,7 @@ class ServedModel:
         return True
 
     def is_near_a_bound(self, terms: int, labels: int) -> bool:
-        """Whether so many more features and labels might be more than a model may know."""
+        """Return whether this many more features and labels may exceed the limits of a model."""
         state, limits = state_of(self.learner), self.limits
         known = (0, 0) if state is None else (state.features, len(state.labels))
         return known[0] + terms > limits.known_features or known[1] + labels > limits.classes
@@ -334,7 +334,7 @@ def _format_time(seconds: float) -> str:
 
 
 def create_learner(name: str, settings: dict[str, Any]) -> Any:
-    """A fresh learner by its command-line name; Refused where there is none, or its settings are not right."""
+    """Return a new learner by its command-line name; raise RequestError if the name or a setting is invalid."""
     learner_class = scheme_registry.model_class(name)
     if learner_class is None:
         known = ", ".join(

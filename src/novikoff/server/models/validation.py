@@ -50,7 +50,7 @@ class RequestError(Exception):
 
 
 def decode_body(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
-    """A body; Refused with 400 for what is no JSON, with 422 for what is not of its type."""
+    """Decode a body; raise RequestError with 400 for malformed JSON, with 422 for JSON of another type."""
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as problem:
@@ -87,7 +87,7 @@ def check_features(features: Any, limits: Limits) -> None:
 
 
 def check_text(text: str) -> None:
-    """Half a surrogate pair is no character: it could not be written down."""
+    """Raise RequestError for a lone surrogate, which UTF-8 can't encode."""
     try:
         text.encode()
     except UnicodeEncodeError:
