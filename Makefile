@@ -61,6 +61,7 @@ check: .venv/developer
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_style.py  # dialect words, duplicate classes, large folders, private access
 
 # Peers have an environment of their own, with novikoff in it: pairs are measured in one process where that is fair.
 bench: .venv/peers/installed
