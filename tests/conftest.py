@@ -18,7 +18,7 @@ from hypothesis import settings
 pytest.register_assert_rewrite("tests.helpers")
 
 from tests.helpers.learners import VARIANTS  # noqa: E402 - after the rewriting of its asserts is registered
-from tests.helpers.server.process import Nursery, Server, running  # noqa: E402
+from tests.helpers.server.process import ForkServer, Server, run_server  # noqa: E402
 
 settings.register_profile("everyday", deadline=None, derandomize=True)  # the same kernels are called each time
 settings.register_profile("search", deadline=None)
@@ -38,15 +38,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
+def fork_server() -> Iterator[ForkServer]:
     """A process that forks servers; one for each test module."""
-    process = Nursery()
+    process = ForkServer()
     yield process
     process.close()
 
 
 @pytest.fixture
-def server(nursery: Nursery, tmp_path: Path) -> Iterator[Server]:
+def server(fork_server: ForkServer, tmp_path: Path) -> Iterator[Server]:
     """A server without models."""
-    with running(nursery, tmp_path / "data") as one:
+    with run_server(fork_server, tmp_path / "data") as one:
         yield one

@@ -176,9 +176,9 @@ def test_files_are_mapped_as_arrays_are(tmp_path: Path, capsys: pytest.CaptureFi
     loaded = novikoff.load(model)
     assert loaded.ledger_.mistake_times.tolist() == direct.ledger_.mistake_times.tolist()
     assert (loaded.coef_ == direct.coef_).all()
-    streamed, told = novikoff.read(path, feature_map="poly:2").whole()
+    streamed, read_labels = novikoff.read(path, feature_map="poly:2").whole()
     assert (streamed.toarray() == mapped.toarray()).all()
-    assert told.tolist() == y.tolist()
+    assert read_labels.tolist() == y.tolist()
 
     capsys.readouterr()
     assert main(["inspect", str(model), "--json"]) == 0
@@ -330,15 +330,15 @@ def test_an_explicit_map_equals_the_kernel_perceptron(
     y = np.where(X[:, 0] * X[:, 1] + 0.3 * X[:, 2] > 0.1, "in", "out")
     rows = [",".join([*(f"{v:.5f}" for v in x), label]) for x, label in zip(X, y, strict=True)]
     path.write_text("a,b,c,label\n" + "\n".join(rows) + "\n")
-    told = {}
+    reports = {}
     for representation in ("dual", "primal", "auto"):
         how = ["--kernel", kernel, "--kernel-form", representation, "--json", "--quiet"]
         assert main(["learn", str(path), "--learner", "kernel-perceptron", *how]) == 0
-        told[representation] = json.loads(capsys.readouterr().out)
-    assert told["dual"]["mistakes"] == told["primal"]["mistakes"] > 5
-    assert told["dual"]["learner"] == "kernel-perceptron"
-    assert told["primal"]["learner"] == told["auto"]["learner"] == "perceptron"  # 80 examples of 9 products each
-    assert told["primal"]["features"] == (3 if kernel == "linear" else 9)
+        reports[representation] = json.loads(capsys.readouterr().out)
+    assert reports["dual"]["mistakes"] == reports["primal"]["mistakes"] > 5
+    assert reports["dual"]["learner"] == "kernel-perceptron"
+    assert reports["primal"]["learner"] == reports["auto"]["learner"] == "perceptron"  # 80 examples of 9 products each
+    assert reports["primal"]["features"] == (3 if kernel == "linear" else 9)
 
 
 @pytest.mark.parametrize(

@@ -234,7 +234,7 @@ def test_learn_names_the_row_of_a_name_or_reports_too_many_bits(tmp_path: Path) 
 WIDE = "1 1:1\n-1 2:1\n1 200000000:1\n-1 3:1\n"
 
 
-def refused(capsys: Any, *arguments: str) -> str:
+def run_refused(capsys: Any, *arguments: str) -> str:
     """Run a command in this process; return the last line of its error output."""
     assert main([*arguments]) == 2
     return str(capsys.readouterr().err.splitlines()[-1])
@@ -250,7 +250,7 @@ def test_ensembles_from_files_name_the_row_and_the_index(
     data = tmp_path / "wide.svm"
     data.write_text(WIDE)
     more = [] if learner is None else ["--learner", learner]
-    said = refused(capsys, "learn", str(data), "--quiet", "--max-model-memory", "1G", "--multiclass", scheme, *more)
+    said = run_refused(capsys, "learn", str(data), "--quiet", "--max-model-memory", "1G", "--multiclass", scheme, *more)
     assert said.startswith(f"novikoff: {data}:3: feature index 200000000 would need ")
     assert said.endswith("for the model, but the limit is 1 GiB. Renumber the features, or raise --max-model-memory.")
 
@@ -262,7 +262,7 @@ def test_other_commands_name_the_row_and_the_index(command: list[str], limit: st
     """The models that are compared share the limit."""
     data = tmp_path / "wide.svm"
     data.write_text(WIDE)
-    said = refused(capsys, *command, str(data), "--quiet", "--max-model-memory", "100M")
+    said = run_refused(capsys, *command, str(data), "--quiet", "--max-model-memory", "100M")
     assert f"{data}:3: feature index 200000000 would need " in said
     assert f"but the limit is {limit}" in said
 
@@ -274,7 +274,9 @@ def test_certify_names_the_row_and_the_index(model: Any, tmp_path: Path, capsys:
     data = tmp_path / "wide.svm"
     data.write_text(WIDE)
     novikoff.model_file.save(model.fit([[0.0, 1.0], [1.0, 0.0]] * 4, [0, 1] * 4), tmp_path / "it.model")
-    said = refused(capsys, "certify", str(tmp_path / "it.model"), str(data), "--quiet", "--max-model-memory", "100M")
+    said = run_refused(
+        capsys, "certify", str(tmp_path / "it.model"), str(data), "--quiet", "--max-model-memory", "100M"
+    )
     assert f"{data}:3: feature index 200000000 would need " in said
 
 
@@ -282,14 +284,14 @@ def test_certify_says_that_a_model_learns_from_arrays_only(tmp_path: Path, capsy
     data = tmp_path / "data.svm"
     data.write_text("0 1:1\n1 2:1\n2 3:1\n")
     novikoff.model_file.save(MulticlassSVM().fit(np.eye(3), [0, 1, 2]), tmp_path / "it.model")
-    said = refused(capsys, "certify", str(tmp_path / "it.model"), str(data), "--quiet")
+    said = run_refused(capsys, "certify", str(tmp_path / "it.model"), str(data), "--quiet")
     assert "MulticlassSVM learns from arrays, not from files" in said
 
 
 def test_queries_name_the_row_of_the_query_that_is_too_wide(tmp_path: Path, capsys: Any) -> None:
     data = tmp_path / "wide.svm"
     data.write_text("1 qid:1 1:1\n2 qid:1 2:1\n1 qid:2 3:1\n3 qid:2 200000000:1\n2 qid:3 3:1\n")
-    said = refused(capsys, "learn", str(data), "--quiet", "--max-model-memory", "100M")
+    said = run_refused(capsys, "learn", str(data), "--quiet", "--max-model-memory", "100M")
     assert f"{data}:4: feature index 200000000 would need 2.98 GiB" in said
 
 
@@ -307,7 +309,7 @@ def test_a_map_that_is_too_wide_is_named_with_its_option(tmp_path: Path, capsys:
         "--feature-map-bits",
         "28",
     ]
-    assert "Use fewer --feature-map-bits, or raise --max-model-memory." in refused(capsys, *arguments)
+    assert "Use fewer --feature-map-bits, or raise --max-model-memory." in run_refused(capsys, *arguments)
 
 
 def test_trees_of_wide_rows_are_grown_on_the_columns_that_have_values(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 import novikoff
 from novikoff import ModelFileError, Perceptron
 from novikoff.model_file import FORMAT_VERSION, from_bytes, to_bytes, write_atomically
-from tests.helpers.learners import ALL, fresh, suited
+from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 from tests.helpers.streams import real
 
-CONTENT = to_bytes(fresh("perceptron").learn_one({"a": 1.5, "b": -2.0}, "yes").learn_one({"c": 1.0}, "no"))
+CONTENT = to_bytes(make_learner("perceptron").learn_one({"a": 1.5, "b": -2.0}, "yes").learn_one({"c": 1.0}, "no"))
 
 
 def test_any_single_bit_flipped_is_refused() -> None:
@@ -63,7 +63,7 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_model_whose_settings_were_changed_is_not_written() -> None:
-    model = fresh("perceptron").fit([[0.0], [1.0]], [0, 1]).set_params(average=True)
+    model = make_learner("perceptron").fit([[0.0], [1.0]], [0, 1]).set_params(average=True)
     with pytest.raises(novikoff.InputError, match="average have changed since this run began"):
         to_bytes(model)
     with pytest.raises(novikoff.InputError, match="average have changed"):
@@ -73,7 +73,7 @@ def test_a_model_whose_settings_were_changed_is_not_written() -> None:
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "real.model").write_bytes(b"old")
     (tmp_path / "link.model").symlink_to(tmp_path / "real.model")
-    novikoff.save(fresh("perceptron").learn_one({"a": 1.0}, 1), tmp_path / "link.model")
+    novikoff.save(make_learner("perceptron").learn_one({"a": 1.0}, 1), tmp_path / "link.model")
     assert (tmp_path / "link.model").is_symlink()
     assert novikoff.load(tmp_path / "real.model").ledger_.examples == 1
 
@@ -96,7 +96,7 @@ def test_the_header_can_be_read_without_novikoff(tmp_path: Path) -> None:
     labels=st.lists(st.one_of(st.text(max_size=70), st.just("0" * 64)), min_size=2, max_size=2, unique=True),
 )
 def test_any_names_and_labels_survive(names: list[str], labels: list[str]) -> None:
-    model = fresh("perceptron")
+    model = make_learner("perceptron")
     for label in dict.fromkeys(labels):
         model.learn_one(dict.fromkeys(names, 1.0), label)
     again = from_bytes(to_bytes(model), "m")
@@ -105,11 +105,11 @@ def test_any_names_and_labels_survive(names: list[str], labels: list[str]) -> No
     assert again.feature_names_in_.tolist() == list(dict.fromkeys(names))
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ALL_LEARNERS)
 def test_files_are_written_and_read(name: str, tmp_path: Path) -> None:
     X, y = real(0, kind=np.float32)
-    X = suited(name, X)
-    model = fresh(name).fit(X, y)
+    X = clip_to_range(name, X)
+    model = make_learner(name).fit(X, y)
     novikoff.save(model, tmp_path / "m")
     novikoff.save(model, str(tmp_path / "m"))
     assert (novikoff.load(tmp_path / "m").predict(X) == model.predict(X)).all()
@@ -144,7 +144,7 @@ while True:
 def test_kill_minus_nine_while_saving_leaves_a_complete_file(tmp_path: Path) -> None:
     """Killed in the middle of a save, seen by the unfinished file beside the old one, again and again."""
     path = tmp_path / "m.model"
-    novikoff.save(fresh("perceptron").fit(np.random.default_rng(0).standard_normal((2, 300_000)), [0, 1]), path)
+    novikoff.save(make_learner("perceptron").fit(np.random.default_rng(0).standard_normal((2, 300_000)), [0, 1]), path)
     in_the_middle = 0
     for _ in range(60):
         before = novikoff.load(path).ledger_.examples

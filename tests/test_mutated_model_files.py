@@ -36,7 +36,7 @@ from novikoff.schema import (
 from novikoff.server.models.served_model import load_uploaded
 from novikoff.server.models.validation import RequestError
 from tests.helpers import model_file_mutations as mutations
-from tests.helpers.learners import ALL, fresh, suited
+from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 from tests.helpers.paths import ROOT
 
 MUTANTS = 2000
@@ -45,7 +45,7 @@ MUTANTS_OF_A_FAMILY = 100_000
 """In the slow set."""
 
 
-def crafted(model: Any, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> bytes:
+def craft_file(model: Any, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> bytes:
     """The file of a model after a change of its header or its arrays, with a correct checksum."""
     header, tensors = to_header_and_tensors(model)
     header, tensors = json.loads(json.dumps(header)), {name: array.copy() for name, array in tensors.items()}
@@ -60,12 +60,12 @@ def entry(name: str, at: Any, value: Any) -> Callable[[dict[str, Any], dict[str,
     return change
 
 
-def fitted(name: str) -> Any:
+def fit_model(name: str) -> Any:
     X = np.random.default_rng(0).standard_normal((30, 4))
-    return fresh(name).fit(suited(name, X), np.arange(30) % 2)
+    return make_learner(name).fit(clip_to_range(name, X), np.arange(30) % 2)
 
 
-def refused(content: bytes, match: str) -> None:
+def check_refused(content: bytes, match: str) -> None:
     with pytest.raises(ModelFileError, match=match):
         from_bytes(content, "m")
     with pytest.raises(RequestError):
@@ -77,26 +77,28 @@ def refused(content: bytes, match: str) -> None:
 
 @pytest.mark.parametrize("value", [4096, 10**6, -7, 2**62])
 def test_a_ledger_that_lists_more_mistakes_than_it_has_room_for_is_refused(value: int) -> None:
-    refused(crafted(fitted("perceptron"), entry("ledger.counts", N_LISTED, value)), "listed_mistakes")
+    check_refused(craft_file(fit_model("perceptron"), entry("ledger.counts", N_LISTED, value)), "listed_mistakes")
 
 
 @pytest.mark.parametrize("value", [0, 3, -1, -(2**63), 2**62])
 def test_a_ledger_whose_stride_is_not_a_power_of_two_is_refused(value: int) -> None:
-    refused(crafted(fitted("perceptron"), entry("ledger.counts", STRIDE, value)), "stride")
+    check_refused(craft_file(fit_model("perceptron"), entry("ledger.counts", STRIDE, value)), "stride")
 
 
 @pytest.mark.parametrize(("at", "value"), [(1, 10**9), (1, -1), (1, 5), (0, 2), (slice(2), [0, 2])])
 def test_a_conjunction_with_more_literals_than_features_is_refused(at: Any, value: Any) -> None:
-    refused(crafted(fitted("elimination"), entry("geometry.scalars", at, value)), "scalars|literal")
+    check_refused(craft_file(fit_model("elimination"), entry("geometry.scalars", at, value)), "scalars|literal")
 
 
 def test_a_conjunction_of_features_that_are_not_there_is_refused() -> None:
-    refused(crafted(fitted("elimination"), entry("geometry.members", 0, 2**32 - 1)), "members must be numbers from 0")
+    check_refused(
+        craft_file(fit_model("elimination"), entry("geometry.members", 0, 2**32 - 1)), "members must be numbers from 0"
+    )
 
 
 @pytest.mark.parametrize("value", [-1, 10**9])
 def test_more_clauses_left_than_there_are_is_refused(value: int) -> None:
-    refused(crafted(fitted("elimination-2"), entry("geometry.scalars", 0, value)), "left")
+    check_refused(craft_file(fit_model("elimination-2"), entry("geometry.scalars", 0, value)), "left")
 
 
 @pytest.mark.parametrize(
@@ -104,12 +106,14 @@ def test_more_clauses_left_than_there_are_is_refused(value: int) -> None:
     [("sizes", 0, 10**9), ("sizes", 1, 10**9), ("ends", 1, 10**12), ("ends", 1, -(2**62)), ("indices", 0, 2**32 - 1)],
 )
 def test_a_voted_perceptron_whose_mistakes_lie_elsewhere_is_refused(name: str, at: int, value: int) -> None:
-    refused(crafted(fitted("voted-perceptron"), entry(f"geometry.{name}", at, value)), f"geometry.(ends|born|{name})")
+    check_refused(
+        craft_file(fit_model("voted-perceptron"), entry(f"geometry.{name}", at, value)), f"geometry.(ends|born|{name})"
+    )
 
 
 @pytest.mark.parametrize(("name", "at", "value"), [("version", 0, 2**32 - 1), ("scalars", 0, 10**9), ("scalars", 0, 0)])
 def test_a_version_space_of_other_hypotheses_is_refused(name: str, at: int, value: int) -> None:
-    refused(crafted(fitted("halving-stumps"), entry(f"geometry.{name}", at, value)), f"geometry.{name}")
+    check_refused(craft_file(fit_model("halving-stumps"), entry(f"geometry.{name}", at, value)), f"geometry.{name}")
 
 
 # --- Headers ---
@@ -150,12 +154,12 @@ def field_of(value: Any, *path: Any) -> Callable[[dict[str, Any], dict[str, Any]
     ],
 )
 def test_a_header_with_a_wrong_field_is_refused(path: Any, value: Any, match: str) -> None:
-    refused(crafted(fitted("perceptron"), field_of(value, *path)), match)
+    check_refused(craft_file(fit_model("perceptron"), field_of(value, *path)), match)
 
 
 def test_a_message_says_what_is_wrong_what_was_expected_and_what_to_do() -> None:
     with pytest.raises(ModelFileError) as problem:
-        from_bytes(crafted(fitted("perceptron"), field_of("float16", "precision")), "it.model")
+        from_bytes(craft_file(fit_model("perceptron"), field_of("float16", "precision")), "it.model")
     assert str(problem.value) == (
         "it.model: is not a model that can be used: precision must be float32 or float64, but is 'float16'. Restore it"
         " from a backup, or save the model again."
@@ -163,34 +167,34 @@ def test_a_message_says_what_is_wrong_what_was_expected_and_what_to_do() -> None
 
 
 def test_a_deeply_nested_header_is_refused() -> None:
-    refused(crafted(fitted("perceptron"), field_of(mutations._nested(300), "reading")), "nested at most")
+    check_refused(craft_file(fit_model("perceptron"), field_of(mutations._nested(300), "reading")), "nested at most")
     with pytest.raises(ModelFileError):
-        from_bytes(crafted(fitted("perceptron"), field_of(mutations._nested(900), "reading")), "m")
+        from_bytes(craft_file(fit_model("perceptron"), field_of(mutations._nested(900), "reading")), "m")
 
 
 @pytest.mark.parametrize("name", ["lane", "..errors", "state", "cli.main", "this"])
 def test_the_learner_inside_a_scheme_imports_no_other_module(name: str) -> None:
     model = novikoff.OneVsAll(novikoff.Perceptron()).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
     before = set(sys.modules)
-    refused(crafted(model, field_of(name, "settings", "estimator", "name")), "There is no learner")
+    check_refused(craft_file(model, field_of(name, "settings", "estimator", "name")), "There is no learner")
     assert set(sys.modules) == before
 
 
 def test_names_must_be_distinct_texts_for_all_features() -> None:
-    model = fresh("perceptron").learn_one({"a": 1.0, "b": 1.0}, "x").learn_one({"c": 1.0}, "y")
+    model = make_learner("perceptron").learn_one({"a": 1.0, "b": 1.0}, "x").learn_one({"c": 1.0}, "y")
     for names in (["a", "b"], ["a", "b", "b"], ["a", "b", 3], {"a": 1}, "abc"):
 
         def change(_: Any, tensors: dict[str, Any], names: Any = names) -> None:
             tensors["names"] = np.frombuffer(json.dumps(names).encode(), np.uint8)
 
-        refused(crafted(model, change), "names must be")
+        check_refused(craft_file(model, change), "names must be")
 
 
 def test_arrays_that_no_learner_asks_for_are_refused() -> None:
     def add(_: Any, tensors: dict[str, Any]) -> None:
         tensors["geometry.more"] = np.zeros(3)
 
-    refused(crafted(fitted("perceptron"), add), "more than that: 'geometry.more'")
+    check_refused(craft_file(fit_model("perceptron"), add), "more than that: 'geometry.more'")
 
 
 def test_a_small_file_that_claims_to_be_large_takes_no_memory() -> None:
@@ -214,15 +218,21 @@ sys.exit(0 if grown < 50_000 else f"{grown} kB")
 
 
 LARGE_CLAIMS: list[Callable[[], bytes]] = [
-    *(lambda name=name: crafted(fitted(name), field_of(2**30, "features")) for name in ALL if "kernel" not in name),
-    lambda: crafted(fitted("halving-stumps"), field_of(2**50, "settings", "steps")),
-    lambda: crafted(fitted("halving-stumps"), field_of(500_000, "settings", "steps")),
-    lambda: crafted(fitted("elimination-2"), field_of(4, "settings", "k")),
-    lambda: crafted(
+    *(
+        lambda name=name: craft_file(fit_model(name), field_of(2**30, "features"))
+        for name in ALL_LEARNERS
+        if "kernel" not in name
+    ),
+    lambda: craft_file(fit_model("halving-stumps"), field_of(2**50, "settings", "steps")),
+    lambda: craft_file(fit_model("halving-stumps"), field_of(500_000, "settings", "steps")),
+    lambda: craft_file(fit_model("elimination-2"), field_of(4, "settings", "k")),
+    lambda: craft_file(
         mutations.FAMILIES["network"]["plain"](), field_of([2**16, 2**16], "settings", "hidden_layer_sizes")
     ),
-    lambda: crafted(mutations.FAMILIES["schemes"]["code-dense"](), field_of(2**40, "settings", "code_length")),
-    lambda: crafted(mutations.FAMILIES["online-ensembles"]["boosting"](), field_of(2**40, "settings", "n_estimators")),
+    lambda: craft_file(mutations.FAMILIES["schemes"]["code-dense"](), field_of(2**40, "settings", "code_length")),
+    lambda: craft_file(
+        mutations.FAMILIES["online-ensembles"]["boosting"](), field_of(2**40, "settings", "n_estimators")
+    ),
 ]
 
 

@@ -25,11 +25,11 @@ from novikoff.model_file import to_bytes
 from novikoff.server.models.certificates import build_certificate_request
 from novikoff.server.models.served_model import RequestError, ServedModel, create_learner
 from novikoff.server.ops.limits import Limits
-from tests.helpers.learners import WEIGHTS
+from tests.helpers.learners import EXPECTED_FAILED_CHECKS
 from tests.helpers.streams import real
 
 
-@parametrize_with_checks([Auto()], expected_failed_checks=lambda _: WEIGHTS)
+@parametrize_with_checks([Auto()], expected_failed_checks=lambda _: EXPECTED_FAILED_CHECKS)
 def test_auto_is_an_estimator(estimator: Any, check: Any) -> None:
     check(estimator)
 

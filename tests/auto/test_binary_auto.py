@@ -28,7 +28,7 @@ pytestmark = pytest.mark.plain_python_coverage
 R, RATE, TAILS = 0.1, 1.0, (6.0, 4.0)
 
 
-class Twin:
+class ReferenceAuto:
     """Members over columns of weights, one for each class; two labels have one column, whose sign tells."""
 
     def __init__(self, columns: int, features: int, model: Any, precision: Any) -> None:
@@ -120,8 +120,8 @@ class Twin:
                     self.move(2, c, j, side * g * a)
 
 
-class TwoLabels(Twin):
-    def run(self, X: Any, y: Any) -> TwoLabels:
+class ReferenceTwoLabels(ReferenceAuto):
+    def run(self, X: Any, y: Any) -> ReferenceTwoLabels:
         for x, label in zip(X.tolist(), y.tolist(), strict=True):
             at, values, length = self.seen(x)
             s = self.score(0, at, values)
@@ -141,8 +141,8 @@ class TwoLabels(Twin):
         return self
 
 
-class Classes(Twin):
-    def run(self, X: Any, y: Any) -> Classes:
+class ReferenceClasses(ReferenceAuto):
+    def run(self, X: Any, y: Any) -> ReferenceClasses:
         columns = len(self.w[0])
         for x, label in zip(X.tolist(), y.tolist(), strict=True):
             at, values, length = self.seen(x)
@@ -175,14 +175,14 @@ def numbers(state: Any) -> tuple[Any, ...]:
     return state.updater.scalars.tolist(), [slots[..., k] for k in (1, 3, 5, 2, 4)]
 
 
-def same(state: Any, twin: Twin) -> None:
+def same(state: Any, reference: ReferenceAuto) -> None:
     scalars, parts = numbers(state)
-    assert scalars[:2] == [twin.t, twin.lengths]
-    assert scalars[2:6] == twin.votes
-    assert [int(e) for e in scalars[6:10]] == twin.errors
-    assert [scalars[10], scalars[11], scalars[13]] == twin.spreads
-    columns = len(twin.w[0])
-    for part, mine in zip(parts, (*twin.w, twin.variance, twin.G), strict=True):
+    assert scalars[:2] == [reference.t, reference.lengths]
+    assert scalars[2:6] == reference.votes
+    assert [int(e) for e in scalars[6:10]] == reference.errors
+    assert [scalars[10], scalars[11], scalars[13]] == reference.spreads
+    columns = len(reference.w[0])
+    for part, mine in zip(parts, (*reference.w, reference.variance, reference.G), strict=True):
         expected = np.concatenate([mine[:, -1:], mine[:, :-1]], axis=1).T
         assert np.array_equal(part[:, :columns], expected)
 
@@ -194,9 +194,9 @@ def test_two_labels_equal_the_reference_to_the_last_bit(form: Any, kind: Any) ->
         X, y = real(seed, rows=120)
         X = X.astype(kind)
         model = BinaryAuto(shuffle=False, fit_intercept=seed != 1, beta=0.7, fixed_share=0.01).fit(form(X), y)
-        twin = TwoLabels(1, X.shape[1], model, kind).run(X, y)
-        same(model._state, twin)
-        assert model.ledger_.mistakes == twin.mistakes
+        reference = ReferenceTwoLabels(1, X.shape[1], model, kind).run(X, y)
+        same(model._state, reference)
+        assert model.ledger_.mistakes == reference.mistakes
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr])
@@ -207,9 +207,9 @@ def test_many_classes_equal_the_reference_to_the_last_bit(form: Any) -> None:
         y = np.random.default_rng(seed).integers(0, 4, len(X))
         y[:4] = range(4)
         model = Kesler(BinaryAuto(shuffle=False)).fit(form(X), y)
-        twin = Classes(4, X.shape[1], model.estimator, kind).run(X, y)
-        same(model._state, twin)
-        assert model.ledger_.mistakes == twin.mistakes
+        reference = ReferenceClasses(4, X.shape[1], model.estimator, kind).run(X, y)
+        same(model._state, reference)
+        assert model.ledger_.mistakes == reference.mistakes
 
 
 # --- The theorem ---

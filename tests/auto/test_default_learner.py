@@ -41,10 +41,10 @@ def test_learn_reports_which_learner_is_used(
     name, text, expected = SHAPES[scheme]
     Path(name).write_text(text)
     assert main(["learn", name, "--json"]) == 0
-    told = capsys.readouterr()
-    assert json.loads(told.out)["learner"] == expected
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["learner"] == expected
     message = f"auto can't be used with --multiclass {scheme}: using arow\n"
-    assert (message in told.err) == (expected == "arow")
+    assert (message in captured.err) == (expected == "arow")
     assert main(["learn", name, "--json", "--quiet"]) == 0
     assert capsys.readouterr().err == ""
     assert main(["learn", name, "--json", "--learner", "perceptron"]) == 0
@@ -88,13 +88,13 @@ def test_one_shard_gives_the_bytes_of_one_machine(tmp_path: Path) -> None:
 def test_the_server_uses_auto_by_default(server: Server, tmp_path: Path) -> None:
     status, said = server.ask("POST", "/v1/models", {"name": "m"})
     assert (status, said["learner"]) == (201, "auto")
-    twin = Auto()
+    reference = Auto()
     for x, y in [({"a": 1.0}, "up"), ({"b": 2.0}, "down"), ({"a": 0.5, "b": 1.0}, "down")]:
         server.learn(x, y)
-        twin.learn_one(x, y)
+        reference.learn_one(x, y)
     status, content = server.ask("GET", "/v1/models/m/download")
     (tmp_path / "got").write_bytes(content)
-    assert load(tmp_path / "got").predict_one({"a": 1.0}) == twin.predict_one({"a": 1.0})
+    assert load(tmp_path / "got").predict_one({"a": 1.0}) == reference.predict_one({"a": 1.0})
     assert Client(server.url).create("n")["learner"] == "auto"
     assert inspect.signature(Client.create).parameters["learner"].default == "auto"
 

@@ -48,13 +48,13 @@ def rows(count: int = 60) -> list[dict[str, Any]]:
 
 LABELS = ["good" if "good" in row["note"].split()[:2] else "other" for row in rows()]
 FRAME = pandas.DataFrame(rows())
-SAID: dict[str, Any] = {"text": "note", "categorical": ["zip"], "ignore": "size"}
+COLUMN_TYPES: dict[str, Any] = {"text": "note", "categorical": ["zip"], "ignore": "size"}
 
 
 @pytest.mark.parametrize("model", [Auto(), Perceptron(average=True), AROW(passes=2), Kesler(Perceptron())], ids=repr)
 @pytest.mark.parametrize("data", [FRAME, rows()], ids=["frame", "dicts"])
 def test_scores_of_raw_rows_are_the_same_everywhere(model: Any, data: Any, tmp_path: Path) -> None:
-    model = type(model)(**model.get_params(deep=False)).fit(with_columns(data, **SAID), LABELS)
+    model = type(model)(**model.get_params(deep=False)).fit(with_columns(data, **COLUMN_TYPES), LABELS)
     save(model, tmp_path / "m.model")
     loaded = load(tmp_path / "m.model")
     scores = model.decision_function(FRAME)
@@ -62,7 +62,7 @@ def test_scores_of_raw_rows_are_the_same_everywhere(model: Any, data: Any, tmp_p
         loaded.decision_function(FRAME),
         loaded.decision_function(rows()),
         loaded.decision_function(FRAME[FRAME.columns[::-1]]),
-        model.decision_function(with_columns(FRAME, **SAID)),
+        model.decision_function(with_columns(FRAME, **COLUMN_TYPES)),
     ):
         np.testing.assert_array_equal(other, scores)
     single = [loaded.score_one(row) for row in rows()]
@@ -76,7 +76,7 @@ def test_scores_of_raw_rows_are_the_same_everywhere(model: Any, data: Any, tmp_p
 
 
 def test_a_frame_and_dicts_give_the_same_model() -> None:
-    models = [to_bytes(Perceptron().fit(with_columns(data, **SAID), LABELS)) for data in (FRAME, rows())]
+    models = [to_bytes(Perceptron().fit(with_columns(data, **COLUMN_TYPES), LABELS)) for data in (FRAME, rows())]
     assert models[0] == models[1]
 
 
@@ -100,7 +100,7 @@ def test_certificates_of_raw_rows() -> None:
     certificate = certify(model, FRAME, LABELS)  # which does not warn once more
     assert verify(certificate, FRAME, LABELS) == []
     assert verify(certificate, FRAME.assign(job="cook"), LABELS) != []
-    said = with_columns(FRAME, **SAID)
+    said = with_columns(FRAME, **COLUMN_TYPES)
     assert verify(certify(Perceptron().fit(said, LABELS), said, LABELS), said, LABELS) == []
 
 
@@ -126,7 +126,7 @@ def test_a_warning_names_suspicious_columns() -> None:
     assert all(warning.filename == __file__ for warning in caught)
     with warnings.catch_warnings():
         warnings.simplefilter("error", DoubtfulColumnsWarning)
-        Perceptron().fit(with_columns(FRAME, **SAID), LABELS)
+        Perceptron().fit(with_columns(FRAME, **COLUMN_TYPES), LABELS)
 
 
 def test_invalid_columns_are_refused() -> None:
@@ -138,7 +138,9 @@ def test_invalid_columns_are_refused() -> None:
         with pytest.raises(InputError, match=message):
             Perceptron().fit(with_columns(FRAME, **said), LABELS)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"Row \d+: column 'job' has no value, which --missing error refuses"):
-        Perceptron().fit(with_columns(FRAME, **{**SAID, "ignore": "zip", "categorical": ()}, missing="error"), LABELS)
+        Perceptron().fit(
+            with_columns(FRAME, **{**COLUMN_TYPES, "ignore": "zip", "categorical": ()}, missing="error"), LABELS
+        )
     with pytest.raises(InputError, match="Row 1: rows must all be dicts, but this one is a NoneType"):
         Perceptron().fit([rows()[0], None], ["good", "other"])
     with pytest.raises(InputError, match="Raw rows are a data frame, a list of dicts"):
@@ -148,7 +150,7 @@ def test_invalid_columns_are_refused() -> None:
 def test_tables_with_other_columns_are_refused() -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed (extra dev)")
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is in the dev extra")
-    model = Perceptron().fit(with_columns(FRAME, **SAID), LABELS)
+    model = Perceptron().fit(with_columns(FRAME, **COLUMN_TYPES), LABELS)
     other = {"colour": ["red", "blue"], "label": ["good", "other"]}
     for frame in (pandas.DataFrame(other), polars.DataFrame(other), arrow.table(other)):
         with pytest.raises(InputError, match=r"has the columns age, job, .* has none of them: colour, label"):
@@ -185,7 +187,7 @@ def test_tables_of_numbers_are_not_raw_rows() -> None:
 
 
 def test_missing_values_can_be_features() -> None:
-    model = AROW().fit(with_columns(FRAME, **SAID, missing="indicator", hash_bits=0), LABELS)
+    model = AROW().fit(with_columns(FRAME, **COLUMN_TYPES, missing="indicator", hash_bits=0), LABELS)
     assert {"job is missing", "zip is missing"} <= set(model.feature_names_in_)
     bare = {name: value for name, value in rows()[0].items() if name not in ("job", "zip")}
     assert model.score_one(bare) == model.score_one({**bare, "job": None, "zip": float("nan")})
@@ -194,10 +196,10 @@ def test_missing_values_can_be_features() -> None:
 def test_other_table_types_are_accepted() -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed (extra dev)")
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is in the dev extra")
-    expected = to_bytes(Perceptron().fit(with_columns(rows(), **SAID), LABELS))
+    expected = to_bytes(Perceptron().fit(with_columns(rows(), **COLUMN_TYPES), LABELS))
     for data in (polars.DataFrame(rows()), arrow.Table.from_pylist(rows())):
         assert is_raw(data)
-        assert to_bytes(Perceptron().fit(with_columns(data, **SAID), LABELS)) == expected
+        assert to_bytes(Perceptron().fit(with_columns(data, **COLUMN_TYPES), LABELS)) == expected
 
 
 def test_partial_fit_continues_with_raw_rows() -> None:
@@ -206,8 +208,8 @@ def test_partial_fit_continues_with_raw_rows() -> None:
         warnings.simplefilter("ignore", SortedLabelsWarning)
         for start in range(0, 60, 20):
             data = FRAME[start : start + 20]
-            model.partial_fit(with_columns(data, **SAID), LABELS[start : start + 20], classes=["good", "other"])
-    whole = Perceptron().partial_fit(with_columns(FRAME, **SAID), LABELS, classes=["good", "other"])
+            model.partial_fit(with_columns(data, **COLUMN_TYPES), LABELS[start : start + 20], classes=["good", "other"])
+    whole = Perceptron().partial_fit(with_columns(FRAME, **COLUMN_TYPES), LABELS, classes=["good", "other"])
     np.testing.assert_array_equal(model.decision_function(FRAME), whole.decision_function(FRAME))
 
 
@@ -249,7 +251,7 @@ def test_advice_can_be_followed() -> None:
 
 
 def test_handwritten_reading_settings_are_refused(tmp_path: Path) -> None:
-    model = Perceptron().fit(with_columns(FRAME, **SAID), LABELS)
+    model = Perceptron().fit(with_columns(FRAME, **COLUMN_TYPES), LABELS)
     assert model._state is not None
     assert model._state.reading is not None
     good = dict(model._state.reading)

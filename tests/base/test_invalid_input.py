@@ -10,10 +10,10 @@ import scipy.sparse as sp
 
 from novikoff import AROW, SGD, InputError, LabelError, Perceptron, PNormPerceptron, WeightOverflowError
 from novikoff.model_file import to_bytes
-from tests.helpers.learners import ALL, EVERY, fresh, suited
+from tests.helpers.learners import ADDITIVE_LEARNERS, ALL_LEARNERS, clip_to_range, make_learner
 from tests.helpers.streams import csr, real
 
-EVERYONE = pytest.mark.parametrize("name", EVERY)
+EVERYONE = pytest.mark.parametrize("name", ADDITIVE_LEARNERS)
 GOOD = np.arange(12.0).reshape(4, 3)
 
 
@@ -69,7 +69,7 @@ BAD_Y = {
 
 
 def trained(name: str) -> Any:
-    return fresh(name).fit(GOOD, [0, 1, 0, 1])
+    return make_learner(name).fit(GOOD, [0, 1, 0, 1])
 
 
 @EVERYONE
@@ -101,9 +101,9 @@ def test_bad_labels_change_nothing(case: str) -> None:
 
 def test_a_bad_row_late_in_a_large_batch_rolls_back_the_batch() -> None:
     table, y = real(0, rows=3000)
-    for name in ALL:
-        X = suited(name, table)
-        model = fresh(name).fit(X, y)
+    for name in ALL_LEARNERS:
+        X = clip_to_range(name, table)
+        model = make_learner(name).fit(X, y)
         before = to_bytes(model)
         worse = X.copy()
         worse[2999, 12] = np.nan
@@ -114,9 +114,9 @@ def test_a_bad_row_late_in_a_large_batch_rolls_back_the_batch() -> None:
 
 def test_single_examples_are_learned_after_a_refused_batch() -> None:
     table, y = real(1, rows=80)
-    for name in ALL:
-        X = suited(name, table)
-        refused, never = fresh(name), fresh(name)
+    for name in ALL_LEARNERS:
+        X = clip_to_range(name, table)
+        refused, never = make_learner(name), make_learner(name)
         for model in (refused, never):
             for x, label in zip(X[:6], y[:6].tolist(), strict=True):
                 model.learn_one(x, label)
@@ -132,8 +132,8 @@ def test_single_examples_are_learned_after_a_refused_batch() -> None:
 
 @pytest.mark.parametrize(("x", "y"), [({50: np.nan}, 1), ({50: 10**400}, 1), ({50: 1.0}, [1]), ({50: 1.0}, "x")])
 def test_a_refused_example_that_would_have_grown_the_model_costs_nothing(x: Any, y: Any) -> None:
-    for name in EVERY:
-        refused, never = fresh(name), fresh(name)
+    for name in ADDITIVE_LEARNERS:
+        refused, never = make_learner(name), make_learner(name)
         for model in (refused, never):
             for t in range(4):
                 model.learn_one({0: 1.0, 1: float(t)}, t % 2)
@@ -185,15 +185,17 @@ def test_duplicate_columns_are_summed_and_sorted() -> None:
     y = rng.integers(0, 2, 50)
     tidy = untidy.copy()
     tidy.sum_duplicates()
-    for name in EVERY:
+    for name in ADDITIVE_LEARNERS:
         for rows in (50, 2):  # larger and smaller than the model
-            a, b = fresh(name).fit(untidy[:50], y), fresh(name).fit(tidy[:50], y)
+            a, b = make_learner(name).fit(untidy[:50], y), make_learner(name).fit(tidy[:50], y)
             a.partial_fit(untidy[:rows], y[:rows])
             b.partial_fit(tidy[:rows], y[:rows])
             assert to_bytes(a) == to_bytes(b)
         assert (a.decision_function(untidy) == b.decision_function(tidy)).all()
     cancelled = sp.csr_matrix(([2.0, 1.0, -1.0], [2, 0, 0], [0, 3]), (1, 3))
-    assert (fresh(name).partial_fit(cancelled, [1]).coef_ == fresh(name).partial_fit([[0, 0, 2.0]], [1]).coef_).all()
+    assert (
+        make_learner(name).partial_fit(cancelled, [1]).coef_ == make_learner(name).partial_fit([[0, 0, 2.0]], [1]).coef_
+    ).all()
     hundred = sp.csr_matrix((np.ones(100), np.zeros(100, int), [0, 100]), (1, 1))
     assert Perceptron(fit_intercept=False).partial_fit(hundred, [-1], classes=[-1, 1]).ledger_.radius == 100.0
     assert Perceptron(fit_intercept=False).learn_one(["a"] * 9, -1).ledger_.radius == 9.0
@@ -219,7 +221,7 @@ def test_data_frames_with_duplicate_names_are_refused() -> None:
 
 @pytest.mark.parametrize("label", [[1], {}, None, 1.5, float("nan"), b"x"])
 def test_missing_labels_are_refused(label: Any) -> None:
-    model = fresh("sgd-logistic-adagrad").learn_one({"a": 1.0}, "yes")
+    model = make_learner("sgd-logistic-adagrad").learn_one({"a": 1.0}, "yes")
     before = to_bytes(model)
     with pytest.raises(LabelError):
         model.learn_one({"a": 1.0, "new": 2.0}, label)
@@ -313,7 +315,7 @@ def test_a_wrong_number_of_features_is_refused() -> None:
     ],
 )
 def test_bad_single_examples_change_nothing(name: str, x: Any, message: str) -> None:
-    model = fresh(name).learn_one({"a": 1.0, "b": 2.0}, "yes")
+    model = make_learner(name).learn_one({"a": 1.0, "b": 2.0}, "yes")
     before = to_bytes(model)
     with pytest.raises(InputError, match=message):
         model.learn_one(x, "no")
@@ -347,8 +349,8 @@ def test_a_refused_first_example_leaves_the_learner_unfitted() -> None:
         (Perceptron(passes=0), "passes must be a whole number of at least 1"),
         (Perceptron(passes=np.inf), "passes must be"),  # type: ignore[arg-type]
         (Perceptron(passes=1.5), "passes must be"),  # type: ignore[arg-type]
-        (fresh("margin-perceptron", gamma=0.0), "gamma must be"),
-        (fresh("margin-perceptron", epsilon=2.0), "epsilon must be at most 1"),
+        (make_learner("margin-perceptron", gamma=0.0), "gamma must be"),
+        (make_learner("margin-perceptron", epsilon=2.0), "epsilon must be at most 1"),
         (PNormPerceptron(p=1.0), "p must be from 2"),
         (SGD(loss="l0"), "loss must be one of hinge, logistic, squared"),  # type: ignore[arg-type]
         (SGD(schedule="never"), "schedule must be one of"),  # type: ignore[arg-type]

@@ -12,9 +12,9 @@ from sklearn.exceptions import NotFittedError
 
 from novikoff import KernelPerceptron, MultilayerPerceptron, OnlineBagging, OnlineBoosting, OnlineToBatch
 from novikoff.model_file import from_bytes, to_bytes
-from tests.helpers.learners import ALL, GROWING, VARIANTS, fresh
-from tests.helpers.learners import suited as in_range
-from tests.helpers.multiclass_schemes import SCHEMES, WORDS, preferences, scheme, slow_unless
+from tests.helpers.learners import ALL_LEARNERS, GROWING_LEARNERS, VARIANTS, make_learner
+from tests.helpers.learners import clip_to_range as in_range
+from tests.helpers.multiclass_schemes import SCHEMES, WORDS, draw_preferences, make_scheme, slow_unless
 
 OTHERS: dict[str, Any] = {
     "multilayer-perceptron": MultilayerPerceptron(),
@@ -25,9 +25,9 @@ OTHERS: dict[str, Any] = {
     "online-boosting": OnlineBoosting(n_estimators=3),
 }
 QUICK = {"kesler", "label-ranking", "multilayer-perceptron", "online-to-batch"}
-FIXED_WIDTH = set(ALL) - set(GROWING)
+FIXED_WIDTH = set(ALL_LEARNERS) - set(GROWING_LEARNERS)
 MODELS = [
-    *(name for name in ALL if name not in VARIANTS),
+    *(name for name in ALL_LEARNERS if name not in VARIANTS),
     *(pytest.param(name, marks=slow_unless(False)) for name in VARIANTS),
     *(pytest.param(name, marks=slow_unless(name in QUICK)) for name in (*SCHEMES, *OTHERS)),
 ]
@@ -37,7 +37,7 @@ DICTS = [param for param in MODELS if (param if isinstance(param, str) else para
 def build(name: str) -> Any:
     if name in OTHERS:
         return type(OTHERS[name])(**OTHERS[name].get_params(deep=False))
-    return scheme(name) if name in SCHEMES else fresh(name)
+    return make_scheme(name) if name in SCHEMES else make_learner(name)
 
 
 def draw_label(name: str, rng: Any, t: int) -> Any:
@@ -45,7 +45,7 @@ def draw_label(name: str, rng: Any, t: int) -> Any:
     if name.startswith("multi-label"):
         return rng.choice(WORDS, int(rng.integers(0, 3)), replace=False).tolist()
     if name.startswith("label-ranking"):
-        return preferences(rng, WORDS[:4], t)
+        return draw_preferences(rng, WORDS[:4], t)
     many = name in SCHEMES or name in ("multilayer-perceptron", "online-bagging", "online-boosting")
     return WORDS[int(rng.integers(0, 4 if many else 2))]
 
@@ -53,7 +53,7 @@ def draw_label(name: str, rng: Any, t: int) -> Any:
 def draw_dict(name: str, rng: Any) -> dict[str, float]:
     """A few named features, none at all included."""
     row = rng.uniform(-1.0, 1.0, int(rng.integers(0, 4)))
-    values = (in_range(name, row) if name in ALL else row).tolist()
+    values = (in_range(name, row) if name in ALL_LEARNERS else row).tolist()
     return dict(zip(rng.choice(list("abcdef"), len(values), replace=False).tolist(), values, strict=True))
 
 
@@ -78,7 +78,7 @@ def test_arrays_are_predicted_then_learned(name: str) -> None:
     model = build(name)
     for t in range(12):
         row = rng.uniform(-1.0, 1.0, (1, 3))
-        x = (in_range(name, row) if name in ALL else row)[0]
+        x = (in_range(name, row) if name in ALL_LEARNERS else row)[0]
         assert (model.predict_one(x) is None) == (t == 0)
         model.learn_one(x, draw_label(name, rng, t))
     assert model.ledger_.examples == 12
@@ -97,7 +97,7 @@ def test_an_empty_first_example_leaves_open_how_features_are_named(name: str) ->
         assert model.n_features_in_ == (4 if isinstance(x, dict) and 3 in x else len(x))
 
 
-@pytest.mark.parametrize("model", [*OTHERS.values(), KernelPerceptron(), fresh("auto")], ids=repr)
+@pytest.mark.parametrize("model", [*OTHERS.values(), KernelPerceptron(), make_learner("auto")], ids=repr)
 def test_scores_need_a_fitted_model(model: Any) -> None:
     with pytest.raises(NotFittedError):
         model.score_one({"a": 1.0})

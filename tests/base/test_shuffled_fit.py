@@ -35,7 +35,7 @@ from novikoff.data.rows import Dense, Sparse
 from novikoff.data.shuffle.gather import BLOCK_TERMS, gather_blocks, gather_rows
 from novikoff.data.shuffle.permutation import ALGORITHM, permutation, sort_keys
 from novikoff.model_file import to_header_and_tensors
-from tests.helpers.learners import ALL, VARIANTS, fresh, suited
+from tests.helpers.learners import ALL_LEARNERS, VARIANTS, clip_to_range, make_learner
 from tests.helpers.multiclass_schemes import slow_unless
 from tests.helpers.streams import csr, real
 
@@ -110,7 +110,7 @@ def test_blocks_cover_the_order_and_fit_into_the_cache() -> None:
 # --- fit ---
 
 
-def learned(model: Any) -> tuple[Any, Any]:
+def learn_in_order(model: Any) -> tuple[Any, Any]:
     """All that a model file holds but the settings and the record of the order."""
     header, tensors = to_header_and_tensors(model)
     return {k: v for k, v in header.items() if k not in ("settings", "shuffle")}, {
@@ -119,17 +119,17 @@ def learned(model: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("form", [np.asarray, pytest.param(csr, marks=slow_unless(False))])
-@pytest.mark.parametrize("name", [name for name in ALL if name not in VARIANTS])
+@pytest.mark.parametrize("name", [name for name in ALL_LEARNERS if name not in VARIANTS])
 def test_fit_equals_learning_the_rows_in_that_order(name: str, form: Any) -> None:
     X, y = real(3, 90, 6)
-    X = suited(name, X)
-    model = fresh(name, shuffle=True, random_state=7, passes=3).fit(form(X), y)
-    other = fresh(name, passes=3)
+    X = clip_to_range(name, X)
+    model = make_learner(name, shuffle=True, random_state=7, passes=3).fit(form(X), y)
+    other = make_learner(name, passes=3)
     for number in range(3):
         order = permutation(7, number, len(y))
         known = {"classes": np.unique(y)} if number == 0 else {}
         other.partial_fit(form(X[order]), y[order], **known)
-    assert learned(model) == learned(other)
+    assert learn_in_order(model) == learn_in_order(other)
     assert to_header_and_tensors(model)[0]["shuffle"] == {"algorithm": ALGORITHM, "random_state": 7, "rows": 90}
     assert "shuffle" not in to_header_and_tensors(other)[0]
 
@@ -141,7 +141,7 @@ def test_sample_weights_stay_with_their_rows() -> None:
     for learner in (Perceptron, SGD, AROW, Auto, lambda **s: Kesler(AROW(**s))):
         model = learner().fit(X, y, sample_weight=weights)
         other = learner(shuffle=False).fit(X[order], y[order], sample_weight=weights[order])
-        assert learned(model) == learned(other)
+        assert learn_in_order(model) == learn_in_order(other)
 
 
 def test_labels_of_every_kind_stay_with_their_rows() -> None:
@@ -152,7 +152,7 @@ def test_labels_of_every_kind_stay_with_their_rows() -> None:
     for scheme, labels in ((MultiLabel, sets), (LabelRanking, ranks)):
         model = scheme(Perceptron()).fit(X, labels)
         other = scheme(Perceptron(shuffle=False)).fit(X[order], [labels[i] for i in order])
-        assert learned(model) == learned(other)
+        assert learn_in_order(model) == learn_in_order(other)
 
 
 def test_queries_stay_whole() -> None:
@@ -162,7 +162,7 @@ def test_queries_stay_whole() -> None:
     rows = (4 * order[:, None] + np.arange(4)).reshape(-1)
     model = QueryRanking(Perceptron(random_state=4)).fit(X, grades, qid)
     other = QueryRanking(Perceptron(shuffle=False)).fit(X[rows], grades[rows], qid[rows])
-    assert learned(model) == learned(other)
+    assert learn_in_order(model) == learn_in_order(other)
     assert to_header_and_tensors(model)[0]["shuffle"]["rows"] == 15
 
 
@@ -186,7 +186,7 @@ def test_an_online_to_batch_run_is_shuffled_as_its_learner_says() -> None:
     order = permutation(3, 0, 200)
     model = OnlineToBatch(Perceptron(random_state=3)).fit(X, y)
     other = OnlineToBatch(Perceptron(shuffle=False)).fit(X[order], y[order])
-    assert learned(model) == learned(other)
+    assert learn_in_order(model) == learn_in_order(other)
 
 
 # --- What users see ---

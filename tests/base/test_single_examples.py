@@ -7,7 +7,7 @@ import pytest
 
 from novikoff import SGD, InputError, Perceptron
 from novikoff.model_file import from_bytes, to_bytes
-from tests.helpers.learners import ALL, EVERY, fresh, suited
+from tests.helpers.learners import ADDITIVE_LEARNERS, ALL_LEARNERS, clip_to_range, make_learner
 
 pytestmark = pytest.mark.plain_python_coverage
 
@@ -34,9 +34,9 @@ def test_whole_numbers_truth_values_and_numpy_scalars_are_numbers() -> None:
     assert to_bytes(a) == to_bytes(b)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ADDITIVE_LEARNERS)
 def test_thousands_of_new_features_are_learned(name: str) -> None:
-    model = fresh(name)
+    model = make_learner(name)
     for t in range(300):
         model.learn_one({f"f{t}-{k}": 1.0 for k in range(10)} | {"sign": 1.0 if t % 2 else -1.0}, t % 2)
     assert model.n_features_in_ == 3001
@@ -95,14 +95,14 @@ def test_arrays_of_every_memory_layout_are_accepted() -> None:
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ALL_LEARNERS)
 def test_arrays_with_zeros_are_learned_as_in_a_batch_and_not_modified(name: str, kind: type) -> None:
     """Also from arrays that can't be written to, or whose numbers don't lie side by side."""
     X = np.random.default_rng(5).normal(size=(60, 8)).round(1).astype(kind)
     X[::3, 2] = X[::5] = 0.0
-    X, y = suited(name, X), np.arange(60) % 7 % 2
-    whole = fresh(name).partial_fit(X, y, classes=[0, 1])
-    models = [fresh(name).partial_fit(X[:2], y[:2], classes=[0, 1]) for _ in range(3)]
+    X, y = clip_to_range(name, X), np.arange(60) % 7 % 2
+    whole = make_learner(name).partial_fit(X, y, classes=[0, 1])
+    models = [make_learner(name).partial_fit(X[:2], y[:2], classes=[0, 1]) for _ in range(3)]
     wide = np.repeat(X, 2, axis=1)
     for i in range(2, len(X)):
         fixed, x = X[i].copy(), X[i].copy()

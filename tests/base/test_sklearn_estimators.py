@@ -30,7 +30,7 @@ from novikoff import (
     Winnow,
 )
 from novikoff.data.rows import Rows
-from tests.helpers.learners import ALL, WEIGHTS, fresh
+from tests.helpers.learners import ALL_LEARNERS, EXPECTED_FAILED_CHECKS, make_learner
 
 
 class Squeezed:
@@ -79,9 +79,9 @@ def expected_failures(model: Any) -> dict[str, str]:
     if isinstance(model, SqueezedHalving):
         return train | {"check_classifiers_classes": NO_CLOUDS}
     if isinstance(model, SqueezedElimination | SqueezedWinnow):
-        return train | WEIGHTS
+        return train | EXPECTED_FAILED_CHECKS
     if "sample_weight" in inspect.signature(type(model).fit).parameters:
-        return WEIGHTS
+        return EXPECTED_FAILED_CHECKS
     return {}
 
 
@@ -105,9 +105,9 @@ def test_scikit_learn_checks_of_variants(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ALL_LEARNERS)
 def test_clone_keeps_settings_and_drops_the_fitted_state(name: str) -> None:
-    model = fresh(name).fit([[0.0], [1.0]], [0, 1])
+    model = make_learner(name).fit([[0.0], [1.0]], [0, 1])
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     assert not hasattr(copy, "coef_")

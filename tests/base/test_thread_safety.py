@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from tests.helpers.learners import ALL, VARIANTS
+from tests.helpers.learners import ALL_LEARNERS, VARIANTS
 from tests.helpers.multiclass_schemes import SCHEMES
 
 OTHERS = ["auto", "online-to-batch", "online-bagging", "online-boosting", "adaboost", "bagging", "random-forest"]
@@ -26,7 +26,7 @@ def run(names: list[str], seconds: float) -> None:
 
 
 def test_every_learner_can_be_used_by_several_threads() -> None:
-    run([f"learner:{name}" for name in ALL if name not in VARIANTS], EVERYDAY_SECONDS)
+    run([f"learner:{name}" for name in ALL_LEARNERS if name not in VARIANTS], EVERYDAY_SECONDS)
 
 
 def test_every_scheme_can_be_used_by_several_threads() -> None:
@@ -48,7 +48,9 @@ def test_a_process_that_is_forked_while_a_thread_uses_a_model_does_not_hang() ->
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [f"learner:{name}" for name in ALL] + [f"scheme:{name}" for name in SCHEMES] + [f"other:{name}" for name in OTHERS],
+    [f"learner:{name}" for name in ALL_LEARNERS]
+    + [f"scheme:{name}" for name in SCHEMES]
+    + [f"other:{name}" for name in OTHERS],
 )
 def test_models_survive_long_use_by_several_threads(name: str) -> None:
     run([name], LONG_SECONDS)

@@ -163,17 +163,17 @@ MEANS = {
 }
 
 
-def held(means: accuracy_tables.Means) -> list[bool | None]:
+def list_held_claims(means: accuracy_tables.Means) -> list[bool | None]:
     return [claim.holds for claim in accuracy_tables.claims(means)]
 
 
 def test_claims_hold_where_the_numbers_say_so() -> None:
-    assert held(MEANS) == [True, True, False, False, None, True, False]
+    assert list_held_claims(MEANS) == [True, True, False, False, None, True, False]
     worse = {**MEANS, "b": {**MEANS["b"], "vw squared": 95.0}}
-    assert held(worse)[:2] == [False, False]
+    assert list_held_claims(worse)[:2] == [False, False]
     scaled = {**MEANS, "a": {**MEANS["a"], "other units: auto": 89.4}}
-    assert held(scaled)[4] is False
-    assert held({"elec2": {"auto": 85.4, "vw squared": 79.0}})[5] is False
+    assert list_held_claims(scaled)[4] is False
+    assert list_held_claims({"elec2": {"auto": 85.4, "vw squared": 79.0}})[5] is False
     assert "b by 2.00 (arow)" in accuracy_tables.page(MEANS)
 
 

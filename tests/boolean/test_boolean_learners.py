@@ -17,7 +17,7 @@ from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.core.updaters.version_space import HYPOTHESIS_CLASSES
 from novikoff.model_file import to_bytes
 from novikoff.theory import boolean_bounds
-from tests.helpers.bound_checks import check, known
+from tests.helpers.bound_checks import check_bounds, evidence_of_target
 from tests.helpers.streams import csr
 
 pytestmark = pytest.mark.plain_python_coverage
@@ -37,7 +37,7 @@ def clauses(n: int, k: int) -> list[frozenset[tuple[int, int]]]:
     ]
 
 
-def elimination_twin(X: Any, y: Any, k: int) -> tuple[set[frozenset[tuple[int, int]]], list[int]]:
+def reference_elimination(X: Any, y: Any, k: int) -> tuple[set[frozenset[tuple[int, int]]], list[int]]:
     left, mistakes = set(clauses(len(X[0]), k)), []
     for t, (x, label) in enumerate(zip(X, y, strict=True), start=1):
         true = {c for c in left if any(x[j] == v for j, v in c)}
@@ -47,7 +47,7 @@ def elimination_twin(X: Any, y: Any, k: int) -> tuple[set[frozenset[tuple[int, i
     return left, mistakes
 
 
-def as_formula(left: Any, k: int, names: Any = None) -> set[str]:
+def to_formula(left: Any, k: int, names: Any = None) -> set[str]:
     literal = lambda j, v: f"{'' if v else '¬'}x{j}"  # noqa: E731
     texts = {" ∨ ".join(literal(j, v) for j, v in sorted(c, key=lambda p: (p[0], -p[1]))) for c in left}
     return texts if k == 1 else {f"({text})" for text in texts}
@@ -60,10 +60,10 @@ def as_formula(left: Any, k: int, names: Any = None) -> set[str]:
 def test_elimination_equals_its_reference(k: int, form: Any, rows: Any, random: Any) -> None:
     y = [random.choice(BOTH) for _ in rows]
     model = Elimination(k=k).partial_fit(form(np.array(rows, float)), y, classes=BOTH)
-    left, mistakes = elimination_twin(rows, y, k)
+    left, mistakes = reference_elimination(rows, y, k)
     assert model.ledger_.mistake_times.tolist() == mistakes
     if 1 in [label for t, label in enumerate(y, start=1) if t in mistakes]:
-        assert set(model.formula_.replace("⊤", "").split(" ∧ ")) - {""} == as_formula(left, k)
+        assert set(model.formula_.replace("⊤", "").split(" ∧ ")) - {""} == to_formula(left, k)
     elif k == 1:
         assert model.formula_ == "⊥"
     expected = [1 if all(any(x[j] == v for j, v in c) for c in left) else -1 for x in rows]
@@ -78,7 +78,7 @@ def test_elimination_errs_on_positive_examples_only_and_n_plus_one_times(rows: A
     y = np.where([all(x[j] == v for j, v in target.items()) for x in rows], 1, -1)
     model = Elimination().partial_fit(X, y, classes=BOTH)
     assert (y[model.ledger_.mistake_times - 1] > 0).all()
-    assert check(model, known(clause=1.0)) == 1
+    assert check_bounds(model, evidence_of_target(clause=1.0)) == 1
     assert boolean_bounds.elimination(features=5) == 6
 
 
@@ -104,7 +104,7 @@ def k_cnf_stream(seed: int, rounds: int) -> int:
         bad = np.flatnonzero(model.predict(X) != y) if model._state is not None else np.arange(1)
         at = bad[:1] if len(bad) else np.array([0])
         model.partial_fit(X[at], y[at], classes=BOTH)
-    return check(model, known(clause=float(k)))
+    return check_bounds(model, evidence_of_target(clause=float(k)))
 
 
 def test_no_k_cnf_breaks_the_bound() -> None:
@@ -164,7 +164,7 @@ PLAIN: dict[str, Any] = {
 }
 
 
-def halving_twin(hypotheses: Any, X: Any, y: Any) -> tuple[int, list[int], int]:
+def reference_halving(hypotheses: Any, X: Any, y: Any) -> tuple[int, list[int], int]:
     left, mistakes, restarts = list(hypotheses), [], 0
     for t, (x, label) in enumerate(zip(X, y, strict=True), start=1):
         votes = sum(1 if h(x) else -1 for h in left)
@@ -184,12 +184,12 @@ def test_halving_equals_its_reference_and_keeps_its_bound(name: str, rows: Any, 
     truth = random.choice(hypotheses)
     y = [1 if truth(x) ^ (random.random() < 0.1) else -1 for x in rows]
     model = Halving(hypotheses=name, steps=5).partial_fit(np.array(rows, float), y, classes=BOTH)
-    left, mistakes, restarts = halving_twin(hypotheses, rows, y)
+    left, mistakes, restarts = reference_halving(hypotheses, rows, y)
     assert model.size_ == len(hypotheses)
     assert (model.hypotheses_left_, model.restarts_) == (left, restarts)
     assert model.ledger_.mistake_times.tolist() == mistakes
     errors = min(sum(bool(h(x)) != (label > 0) for x, label in zip(rows, y, strict=True)) for h in hypotheses)
-    assert check(model, known(errors=float(errors))) == 1
+    assert check_bounds(model, evidence_of_target(errors=float(errors))) == 1
     own = Halving(hypotheses=hypotheses).partial_fit(np.array(rows, float), y, classes=BOTH)
     assert own.ledger_.mistake_times.tolist() == mistakes
     assert own.predict(np.array(rows, float)).tolist() == model.predict(np.array(rows, float)).tolist()
@@ -254,7 +254,7 @@ def test_rectangles_equal_their_reference_and_keep_their_bound(form: Any, rows: 
     if true:
         positives = [x for x, label in zip(rows, y, strict=True) if label > 0]
         steps = sum(len({x[j] for x in positives}) - 1 for j in range(3)) if positives else 0
-        assert check(model, known(steps=float(steps))) == 1
+        assert check_bounds(model, evidence_of_target(steps=float(steps))) == 1
 
 
 def test_a_rectangle_grows_with_new_feature_names() -> None:

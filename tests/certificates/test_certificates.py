@@ -30,7 +30,7 @@ from novikoff.cli.main import main
 from novikoff.data.canonical_rows import to_sparse
 from novikoff.data.reader import ReadOptions
 from novikoff.data.rows import Dense
-from tests.helpers.learners import ALL, fresh, suited
+from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 from tests.helpers.paths import DATA_FOLDER
 from tests.helpers.streams import csr, real, streams
 
@@ -82,7 +82,7 @@ def test_every_number_is_rounded_outward(stream: Any, bias: bool, kind: Any) -> 
     check_measuring(X[:20].astype(kind), y[:20], u, bias)
 
 
-def sound(seed: int) -> int:
+def check_soundness(seed: int) -> int:
     """A small stream with its certificate: each bound at least what its formula gives for the exact numbers."""
     rng = np.random.default_rng(seed)
     rows, columns = int(rng.integers(2, 9)), int(rng.integers(1, 4))
@@ -95,7 +95,7 @@ def sound(seed: int) -> int:
         if "bound" not in bound:
             continue
         assert bound["verdict"] == "holds"
-        u = unpacked(document["witnesses"][bound["witness"]])
+        u = unpack_witness(document["witnesses"][bound["witness"]])
         truth = Exact(X, y, u, model.fit_intercept)
         made, allowed = Fraction(bound["observed"]), exact(bound["bound"])
         assert made <= allowed
@@ -108,7 +108,7 @@ def sound(seed: int) -> int:
     return len(document["bounds"])
 
 
-def unpacked(packed: dict[str, Any]) -> Any:
+def unpack_witness(packed: dict[str, Any]) -> Any:
     import base64
 
     u = np.zeros(packed["slots"], np.float32)
@@ -119,16 +119,16 @@ def unpacked(packed: dict[str, Any]) -> Any:
 
 
 def test_no_certificate_claims_more_than_is_true() -> None:
-    assert sum(sound(seed) for seed in range(20 if JIT_DISABLED else 400)) > 0
+    assert sum(check_soundness(seed) for seed in range(20 if JIT_DISABLED else 400)) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 100_000, 5000))
 def test_no_certificate_of_a_hundred_thousand_claims_more_than_is_true(start: int) -> None:
-    assert sum(sound(seed) for seed in range(start, start + 5000)) > 0
+    assert sum(check_soundness(seed) for seed in range(start, start + 5000)) > 0
 
 
-def sharper(u: Any, Z: Any, y: Any, radius: float) -> float:
+def sharper_hinge_bound(u: Any, Z: Any, y: Any, radius: float) -> float:
     """The sharper hinge bound for u, plainly."""
     loss = np.maximum(0.0, 1.0 - y * (Z @ u)).sum()
     a = radius**2 * (u @ u)
@@ -145,7 +145,7 @@ def reference(Z: Any, y: Any) -> float:
     for power in np.arange(-5.0, 0.5, 0.25):
         machine = LinearSVC(loss="hinge", C=10.0**power / radius**2, fit_intercept=False, max_iter=200_000, tol=1e-7)
         u = machine.fit(Z, y).coef_[0]
-        scaled = minimize(lambda s, u=u: sharper(s[0] * u, Z, y, radius), [1.0], method="Nelder-Mead")
+        scaled = minimize(lambda s, u=u: sharper_hinge_bound(s[0] * u, Z, y, radius), [1.0], method="Nelder-Mead")
         best = min(best, float(scaled.fun))
     return best
 
@@ -215,11 +215,11 @@ def test_the_margin_of_mushrooms_is_nearly_optimal() -> None:
 # --- Every learner, every change ---
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ALL_LEARNERS)
 def test_every_learner_can_be_certified_and_verified(name: str) -> None:
     X, y = real(3, rows=40)
-    X = suited(name, X)
-    certificate = certify(fresh(name, passes=2).fit(X, y), X, y)
+    X = clip_to_range(name, X)
+    certificate = certify(make_learner(name, passes=2).fit(X, y), X, y)
     assert certificate.document["observed"]["examples"] == 80
     assert not [b for b in certificate.bounds if b["verdict"] == "violated"]
     again = json.loads(certificate.as_json())
@@ -238,7 +238,7 @@ def leaves(document: Any, path: tuple[Any, ...] = ()) -> Any:
         yield path, document
 
 
-def changed(value: Any) -> Any:
+def change_leaf(value: Any) -> Any:
     if isinstance(value, bool) or value is None:
         return "changed"
     if isinstance(value, int):
@@ -250,14 +250,14 @@ def changed(value: Any) -> Any:
 
 def test_any_change_of_the_certificate_is_found() -> None:
     X, y = real(5, rows=30, columns=4)
-    certificate = certify(fresh("perceptron-thick").fit(X, y), X, y)
+    certificate = certify(make_learner("perceptron-thick").fit(X, y), X, y)
     count = 0
     for path, value in leaves(certificate.document):
         document = copy.deepcopy(certificate.document)
         place = document
         for key in path[:-1]:
             place = place[key]
-        place[path[-1]] = changed(value)
+        place[path[-1]] = change_leaf(value)
         try:
             found = verify(parse_certificate(json.dumps(document), "c"), X, y)
         except InputError:
@@ -458,7 +458,7 @@ def test_target_concepts_are_shown_where_they_exist(name: str, theorem: str) -> 
     either, both = (X[:, 3] > 0) | (X[:, 7] > 0), (X[:, 3] > 0) & (X[:, 7] == 0)
     y = np.where(both if name in ("elimination", "rectangle") else either, 1, -1)
     changes = {"threshold": 12.0} if name == "winnow-r" else {}
-    certificate = certify(fresh(name, **changes).fit(X, y), X, y)
+    certificate = certify(make_learner(name, **changes).fit(X, y), X, y)
     shown = {b["name"]: b for b in certificate.bounds}[theorem]
     assert shown["verdict"] == "holds"
     assert verify(certificate, X, y) == []
@@ -466,5 +466,5 @@ def test_target_concepts_are_shown_where_they_exist(name: str, theorem: str) -> 
         assert certificate.document["target"]["disjunction"] == 2.0
     noisy = y.copy()
     noisy[X[:, 3] * (1 - X[:, 7]) > 0] = rng.choice([-1, 1], int((X[:, 3] * (1 - X[:, 7]) > 0).sum()))
-    other = certify(fresh(name, **changes).fit(X, noisy), X, noisy)
+    other = certify(make_learner(name, **changes).fit(X, noisy), X, noisy)
     assert {b["name"]: b for b in other.bounds}[theorem]["verdict"] == "not applicable"

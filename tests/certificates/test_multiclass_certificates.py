@@ -31,7 +31,15 @@ from novikoff.data.rows import Dense, count_rows
 from novikoff.multiclass.label_ranking import parse_preferences
 from novikoff.reports.certificate_page import build_page
 from novikoff.reports.report_data import build_report_data
-from tests.helpers.multiclass_schemes import INNER, ONE_LABEL, PATHS, SCHEMES, scheme, slow_unless, told
+from tests.helpers.multiclass_schemes import (
+    BASE_LEARNERS,
+    PATHS,
+    SCHEMES,
+    SINGLE_LABEL_SCHEMES,
+    draw_labelled,
+    make_scheme,
+    slow_unless,
+)
 
 PREFERRING = ["kesler", "kesler-uniform", "multi-label-uniform", "label-ranking", "hierarchical"]
 REDUCING = ["one-vs-all", "all-vs-all", "all-vs-all-tournament", "code-dense", "code-exhaustive", "multi-label"]
@@ -41,7 +49,7 @@ def exact(value: Any) -> Fraction:
     return Fraction(float(value))
 
 
-def unpacked(packed: dict[str, Any], columns: int) -> Any:
+def unpack_witness(packed: dict[str, Any], columns: int) -> Any:
     u = np.zeros(packed["slots"], np.float32)
     places = np.frombuffer(base64.b64decode(packed["places"]), "<u4")
     u[places] = np.frombuffer(base64.b64decode(packed["values"]), "<f4")
@@ -114,22 +122,22 @@ def small(name: str, seed: int) -> tuple[Any, Any]:
     """A small stream of small fractions with labels for this scheme."""
     rng = np.random.default_rng(seed)
     rows, classes = int(rng.integers(2, 9)), int(rng.integers(2, 5))
-    X, y = told(name, seed, rows=rows, classes=classes, columns=int(rng.integers(1, 4)))
+    X, y = draw_labelled(name, seed, rows=rows, classes=classes, columns=int(rng.integers(1, 4)))
     X = np.round(2 * X) / float(rng.choice([1.0, 3.0, 10.0]))
     return X, y
 
 
-def sound(name: str, seed: int) -> int:
+def check_soundness(name: str, seed: int) -> int:
     """Each number at least what is exact, each bound at least what its formula gives for the exact numbers."""
     X, y = small(name, seed)
-    model = scheme(name, Perceptron(fit_intercept=bool(seed % 2), passes=1 + seed % 2)).fit(X, y)
+    model = make_scheme(name, Perceptron(fit_intercept=bool(seed % 2), passes=1 + seed % 2)).fit(X, y)
     document = certify(model, X, y, search_effort=1.0 if seed % 40 == 0 else 1e-5).document
     labels, columns = model._require_fitted().labels.known(), len(model._column_names())
     passes = document["passes"]
     truths = {}
     for title, packed in document["witnesses"].items():
         found = packed["measured"]
-        truth = truths[title] = Truth(name, X, y, labels, unpacked(packed, columns), model.fit_intercept)
+        truth = truths[title] = Truth(name, X, y, labels, unpack_witness(packed, columns), model.fit_intercept)
         assert exact(found["squared_radius"]) >= truth.squared_radius
         assert exact(found["hinge"]) >= truth.hinge
         assert exact(found["hinge"]) <= truth.hinge * (1 + Fraction(1, 10**9)) + Fraction(1, 10**6)
@@ -154,22 +162,22 @@ def sound(name: str, seed: int) -> int:
 
 @pytest.mark.parametrize("name", quick(PREFERRING, "kesler"))
 def test_no_certificate_claims_more_than_is_true(name: str) -> None:
-    assert sum(sound(name, seed) for seed in range(6 if JIT_DISABLED else 60)) > 0
+    assert sum(check_soundness(name, seed) for seed in range(6 if JIT_DISABLED else 60)) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 2000, 500))
 @pytest.mark.parametrize("name", PREFERRING)
 def test_no_certificate_of_ten_thousand_claims_more_than_is_true(name: str, start: int) -> None:
-    assert sum(sound(name, 100 + seed) for seed in range(start, start + 500)) > 0
+    assert sum(check_soundness(name, 100 + seed) for seed in range(start, start + 500)) > 0
 
 
-def reduced(name: str, seed: int) -> int:
+def check_column_sums(name: str, seed: int) -> int:
     """The mistakes of every column, and of the whole, within what is allowed."""
     X, y = small(name, seed)
-    model = scheme(name, Perceptron(fit_intercept=bool(seed % 2), tie=("positive", "negative")[seed // 2 % 2])).fit(
-        X, y
-    )
+    model = make_scheme(
+        name, Perceptron(fit_intercept=bool(seed % 2), tie=("positive", "negative")[seed // 2 % 2])
+    ).fit(X, y)
     document = certify(model, X, y, search_effort=1e-3).document
     stated = [bound for bound in document["bounds"] if "bound" in bound]
     for bound in stated:
@@ -180,13 +188,13 @@ def reduced(name: str, seed: int) -> int:
 
 @pytest.mark.parametrize("name", quick(REDUCING, "one-vs-all"))
 def test_sums_over_columns_hold(name: str) -> None:
-    assert sum(reduced(name, seed) for seed in range(3 if JIT_DISABLED else 10)) > 0
+    assert sum(check_column_sums(name, seed) for seed in range(3 if JIT_DISABLED else 10)) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REDUCING)
 def test_sums_over_columns_hold_on_many_streams(name: str) -> None:
-    assert sum(reduced(name, seed) for seed in range(10, 300)) > 0
+    assert sum(check_column_sums(name, seed) for seed in range(10, 300)) > 0
 
 
 # --- Kesler's construction, written out ---
@@ -196,11 +204,11 @@ def test_sums_over_columns_hold_on_many_streams(name: str) -> None:
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_numbers_equal_those_of_the_kesler_construction(classes: int, bias: bool) -> None:
     """With each example's worst preference written out in R^{k(n+1)}, the binary measuring sees the same."""
-    X, y = told("kesler", 5, rows=40, classes=classes)
+    X, y = draw_labelled("kesler", 5, rows=40, classes=classes)
     document = certify(Kesler(Perceptron(fit_intercept=bias)).fit(X, y), X, y).document
     labels = document["labels"]
     for packed in document["witnesses"].values():
-        u = unpacked(packed, len(labels))
+        u = unpack_witness(packed, len(labels))
         Z = np.hstack([np.full((len(X), 1), float(bias)), X])
         scores, rows = Z @ u.astype(np.float64), []
         for z, s, label in zip(Z, scores, y, strict=True):
@@ -225,7 +233,7 @@ def test_the_numbers_equal_those_of_the_kesler_construction(classes: int, bias: 
 
 def test_two_classes_have_the_bound_of_the_binary_learner() -> None:
     """Kesler with two classes is the binary learner on ±x with half the witness on either side: the same bounds."""
-    X, y = told("kesler", 9, rows=50, classes=2)
+    X, y = draw_labelled("kesler", 9, rows=50, classes=2)
     signs = np.where(np.array(y) == sorted(set(y))[1], 1, -1)
     many = {b["name"]: b.get("bound") for b in certify(Kesler(Perceptron()).fit(X, y), X, y).bounds}
     two = {b["name"]: b.get("bound") for b in certify(Perceptron().fit(X, signs), X, signs).bounds}
@@ -247,8 +255,8 @@ def test_the_bound_on_digits_is_at_most_four_times_the_mistakes() -> None:
 
 @pytest.mark.parametrize("name", quick(SCHEMES, "kesler", "one-vs-all"))
 def test_every_scheme_can_be_certified_and_verified(name: str) -> None:
-    X, y = told(name, 3)
-    certificate = certify(scheme(name, Perceptron(passes=2)).fit(X, y), X, y)
+    X, y = draw_labelled(name, 3)
+    certificate = certify(make_scheme(name, Perceptron(passes=2)).fit(X, y), X, y)
     assert certificate.document["observed"]["examples"] == 2 * len(X)
     assert not [b for b in certificate.bounds if b["verdict"] == "violated"]
     assert verify(json.loads(certificate.as_json()), X, y) == []
@@ -268,9 +276,9 @@ PREFERRED = ["margin-perceptron", "p-norm-perceptron", "sgd-logistic-adagrad", "
 def test_no_bound_of_a_learner_in_the_construction_is_broken(inner: str) -> None:
     stated = 0
     for seed in range(2 if JIT_DISABLED else 12):
-        X, y = told("kesler", seed, rows=30, classes=3)
+        X, y = draw_labelled("kesler", seed, rows=30, classes=3)
         X = np.clip(X, -1.0, 1.0)
-        model = scheme(("kesler", "kesler-uniform")[seed % 2], INNER[inner]).fit(X, y)
+        model = make_scheme(("kesler", "kesler-uniform")[seed % 2], BASE_LEARNERS[inner]).fit(X, y)
         certificate = certify(model, X, y, search_effort=0.01)
         assert not [b for b in certificate.bounds if b["verdict"] == "violated"]
         stated += len(certificate.bounds)
@@ -278,15 +286,15 @@ def test_no_bound_of_a_learner_in_the_construction_is_broken(inner: str) -> None
 
 
 def test_a_mean_of_losses_bounds_no_mistakes() -> None:
-    X, y = told("kesler", 1)
+    X, y = draw_labelled("kesler", 1)
     assert Kesler(SGD(), update="top").fit(X, y).bounds()
     assert not Kesler(SGD(), update="uniform").fit(X, y).bounds()
 
 
 def test_sample_weights_withdraw_the_bounds() -> None:
-    X, y = told("kesler", 1)
+    X, y = draw_labelled("kesler", 1)
     for name in ("kesler", "one-vs-all"):
-        assert not scheme(name).fit(X, y, sample_weight=np.linspace(0.5, 2.0, len(X))).bounds()
+        assert not make_scheme(name).fit(X, y, sample_weight=np.linspace(0.5, 2.0, len(X))).bounds()
 
 
 def leaves(document: Any, path: tuple[Any, ...] = ()) -> Any:
@@ -297,7 +305,7 @@ def leaves(document: Any, path: tuple[Any, ...] = ()) -> Any:
         yield path, document
 
 
-def changed(value: Any) -> Any:
+def change_leaf(value: Any) -> Any:
     if isinstance(value, bool) or value is None:
         return "changed"
     if isinstance(value, int):
@@ -309,8 +317,8 @@ def changed(value: Any) -> Any:
 
 @pytest.mark.parametrize("name", ["kesler", "one-vs-all", *map(slow, ("multi-label-uniform", "hierarchical"))])
 def test_any_change_of_the_certificate_is_found(name: str) -> None:
-    X, y = told(name, 5, rows=20, classes=3, columns=3)
-    certificate = certify(scheme(name, Perceptron()).fit(X, y), X, y)
+    X, y = draw_labelled(name, 5, rows=20, classes=3, columns=3)
+    certificate = certify(make_scheme(name, Perceptron()).fit(X, y), X, y)
     # Confidence and widths are questions, not answers: a little more of one may have the same answer.
     every = [leaf for leaf in leaves(certificate.document) if not {"delta", "widths"} & set(leaf[0])]
     for path, value in every[:: 10 if JIT_DISABLED else 1]:
@@ -318,7 +326,7 @@ def test_any_change_of_the_certificate_is_found(name: str) -> None:
         place = document
         for key in path[:-1]:
             place = place[key]
-        place[path[-1]] = changed(value)
+        place[path[-1]] = change_leaf(value)
         try:
             found = verify(parse_certificate(json.dumps(document), "c"), X, y)
         except InputError:
@@ -330,8 +338,8 @@ def test_any_change_of_the_certificate_is_found(name: str) -> None:
 @pytest.mark.parametrize("change", ["value", "label", "order", "fewer"])
 @pytest.mark.parametrize("name", ["kesler", *map(slow, ("multi-label", "label-ranking"))])
 def test_any_change_of_the_data_is_found(name: str, change: str) -> None:
-    X, y = told(name, 6, rows=30, columns=4)
-    certificate = certify(scheme(name).fit(X, y), X, y)
+    X, y = draw_labelled(name, 6, rows=30, columns=4)
+    certificate = certify(make_scheme(name).fit(X, y), X, y)
     other, labels = X.copy(), list(y)
     if change == "value":
         other[17, 1] = np.nextafter(other[17, 1], 10.0)
@@ -349,7 +357,7 @@ def test_any_change_of_the_data_is_found(name: str, change: str) -> None:
 
 
 def test_a_changed_setting_is_named() -> None:
-    X, y = told("kesler", 6)
+    X, y = draw_labelled("kesler", 6)
     document = certify(Kesler(Perceptron(), update="top").fit(X, y), X, y).document
     for change, expected in (
         ({"update": "uniform"}, ""),
@@ -399,7 +407,7 @@ def test_rankings_are_sound() -> None:
         document = certify(model, X, grades, qid=qid).document
         assert verify(document, X, grades, qid=qid) == []
         for packed in document["witnesses"].values():
-            u, least, radius = unpacked(packed, 1)[1:, 0], [], Fraction(0)
+            u, least, radius = unpack_witness(packed, 1)[1:, 0], [], Fraction(0)
             scores = [sum(exact(a) * exact(w) for a, w in zip(x, u, strict=True)) for x in X.tolist()]
             for q in set(qid.tolist()):
                 there = [i for i in range(len(X)) if qid[i] == q]
@@ -424,7 +432,7 @@ def test_rankings_are_sound() -> None:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     path = tmp_path / "data.svm"
-    X, y = told("kesler", 4, rows=120)
+    X, y = draw_labelled("kesler", 4, rows=120)
     names = sorted(set(y))
     rows = (
         f"{names.index(c)} " + " ".join(f"{j + 1}:{v:.4f}" for j, v in enumerate(x)) for x, c in zip(X, y, strict=True)
@@ -505,10 +513,10 @@ def test_trees_label_sets_and_queries_of_files_are_certified(
 
 
 def test_the_report_shows_many_classes() -> None:
-    X, y = told("kesler", 2)
+    X, y = draw_labelled("kesler", 2)
     for name in ("kesler", "one-vs-all", "multi-label-uniform"):
-        X, y = told(name, 2)
-        model = scheme(name, Perceptron()).fit(X, y)
+        X, y = draw_labelled(name, 2)
+        model = make_scheme(name, Perceptron()).fit(X, y)
         certificate, source = certify(model, X, y), ArraySource(X, y)
         shown = build_report_data(certificate, model, source)
         assert {w.speaks_for for w in shown.weights or ()} == set(model._column_names())
@@ -536,4 +544,4 @@ def test_learners_are_compared_on_many_classes(data: Path, capsys: pytest.Captur
 
 
 def test_every_scheme_is_covered_by_these_tests() -> None:
-    assert set(ONE_LABEL) <= {*PREFERRING, *REDUCING, "code-sparse-loss"}
+    assert set(SINGLE_LABEL_SCHEMES) <= {*PREFERRING, *REDUCING, "code-sparse-loss"}

@@ -34,7 +34,7 @@ XOR = [0, 1, 1, 0]
 # --- The twin ---
 
 
-def signed(X: Any, y: Any, bias: bool) -> list[list[Fraction]]:
+def sign_rows(X: Any, y: Any, bias: bool) -> list[list[Fraction]]:
     """sign·(1, x), exactly."""
     dense = X.toarray() if sp.issparse(X) else np.asarray(X, np.float64)
     top = max(y)
@@ -44,7 +44,7 @@ def signed(X: Any, y: Any, bias: bool) -> list[list[Fraction]]:
     ]
 
 
-def twin(rows: list[list[Fraction]]) -> bool:
+def is_separable_exactly(rows: list[list[Fraction]]) -> bool:
     """Whether some u has u·z > 0 for all rows: by eliminating one variable after another (Fourier and Motzkin)."""
     while rows and rows[0]:
         above = [[v / r[-1] for v in r[:-1]] for r in rows if r[-1] > 0]
@@ -55,9 +55,9 @@ def twin(rows: list[list[Fraction]]) -> bool:
     return not rows
 
 
-def confirmed(X: Any, y: Any, proof: Any, bias: bool) -> None:
+def confirm_proof(X: Any, y: Any, proof: Any, bias: bool) -> None:
     """That the proof proves what it says: by the definitions, in fractions."""
-    rows = signed(X, y, bias)
+    rows = sign_rows(X, y, bias)
     if isinstance(proof, Separable):
         u = [Fraction(v) for v in proof.witness.tolist()]
         least = min(sum((a * b for a, b in zip(u, row, strict=True)), Fraction(0)) for row in rows)
@@ -101,16 +101,16 @@ def streams(draw: st.DrawFn, kind: str) -> tuple[np.ndarray, np.ndarray]:
 @settings(max_examples=50)
 @given(data=st.data())
 def test_small_streams_are_decided_as_by_the_reference(kind: str, bias: bool, data: st.DataObject) -> None:
-    decided_as_by_the_twin(*data.draw(streams(kind)), kind, bias)
+    check_against_reference(*data.draw(streams(kind)), kind, bias)
 
 
-def decided_as_by_the_twin(X: np.ndarray, y: np.ndarray, kind: str, bias: bool) -> None:
-    proof, expected = separable(X, y, fit_intercept=bias), twin(signed(X, y, bias))
+def check_against_reference(X: np.ndarray, y: np.ndarray, kind: str, bias: bool) -> None:
+    proof, expected = separable(X, y, fit_intercept=bias), is_separable_exactly(sign_rows(X, y, bias))
     if kind == "far apart" and proof.separable is None:
         assert expected  # by no u in double precision
         return
     assert proof.separable == expected
-    confirmed(X, y, proof, bias)
+    confirm_proof(X, y, proof, bias)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -125,11 +125,11 @@ def test_linear_programming_alone_decides_the_same(
     monkeypatch.setattr(cycling_perceptron, "MAX_VALUES", 0)
     X, y = data.draw(streams(kind))
     proof = separable(sp.csr_matrix(X), y, fit_intercept=bias, passes=1)
-    assert proof.separable in (twin(signed(X, y, bias)), None)
+    assert proof.separable in (is_separable_exactly(sign_rows(X, y, bias)), None)
     if kind == "whole":
         assert proof.separable is not None
     if proof.separable is not None:
-        confirmed(X, y, proof, bias)
+        confirm_proof(X, y, proof, bias)
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_linear_programming_alone_decides_the_same(
 @settings(max_examples=2000)
 @given(data=st.data(), bias=st.booleans())
 def test_many_small_streams_are_decided_as_by_the_reference(kind: str, data: st.DataObject, bias: bool) -> None:
-    decided_as_by_the_twin(*data.draw(streams(kind)), kind, bias)
+    check_against_reference(*data.draw(streams(kind)), kind, bias)
 
 
 @settings(max_examples=40)
@@ -150,7 +150,7 @@ def test_larger_streams_have_proofs(seed: int, n: int, noise: float, bias: bool)
     assume(len(set(y.tolist())) == 2)
     proof = separable(X, y, fit_intercept=bias)
     assert proof.separable if noise == 0.0 else proof.separable is not None
-    confirmed(X, y, proof, bias)
+    confirm_proof(X, y, proof, bias)
 
 
 # --- What the answer must be ---
@@ -183,7 +183,7 @@ def test_constant_empty_and_equal_columns_do_not_change_the_answer(bias: bool) -
     for y, answer in (([0, 0, 1, 1], True), ([0, 1, 1, 0], False)):
         proof = separable(X, y, fit_intercept=bias)
         assert proof.separable is answer
-        confirmed(X, y, proof, bias)
+        confirm_proof(X, y, proof, bias)
 
 
 def test_a_single_label_is_separable() -> None:
@@ -310,10 +310,10 @@ def test_a_proof_is_refused_for_other_data() -> None:
 
 
 def test_invalid_proofs_are_refused() -> None:
-    told = separable(CORNERS, XOR).as_dict()
-    for key in told.keys() - {"cycle"}:
+    document = separable(CORNERS, XOR).as_dict()
+    for key in document.keys() - {"cycle"}:
         with pytest.raises(InputError, match="no proof"):
-            proof_from({k: v for k, v in told.items() if k != key})
+            proof_from({k: v for k, v in document.items() if k != key})
 
 
 # --- Undecided ---
@@ -325,7 +325,7 @@ def test_undecided_reports_what_was_tried_and_claims_nothing() -> None:
     assert isinstance(proof, Undecided)
     assert proof.separable is None
     assert proof.check(X, y)
-    rows = signed(X, y, True)
+    rows = sign_rows(X, y, True)
     scores = [sum(a * Fraction(b) for a, b in zip(row, proof.witness.tolist(), strict=True)) for row in rows]
     assert proof.wrong == sum(score <= 0 for score in scores) > 0
     assert not replace(proof, wrong=proof.wrong - 1).check(X, y)
@@ -338,7 +338,7 @@ def test_a_margin_below_double_precision_is_not_claimed() -> None:
     """u₃ < 0 < u₂ + u₃ < 10⁻⁶·u₁ < 10⁻¹⁸·|u₃|: there is such a u, but u₂ would need more digits."""
     X = [[1e6, 0, 1e-6], [0, 0, -1], [-1, 1e6, 1e6], [0, 1, 1]]
     y = [-1, 1, -1, 1]
-    assert twin(signed(X, y, False))
+    assert is_separable_exactly(sign_rows(X, y, False))
     proof = separable(X, y, fit_intercept=False)
     assert isinstance(proof, Undecided)
     assert "a separator exists" in str(proof)
@@ -397,13 +397,13 @@ def test_cancelling_sums_are_decided_exactly(seed: int, n: int, spread: int) -> 
 # --- The command line ---
 
 
-def written(path: Path, y: list[int]) -> str:
+def write_corners(path: Path, y: list[int]) -> str:
     path.write_text("".join(f"{label} 1:{a} 2:{b}\n" for (a, b), label in zip(CORNERS, y, strict=True)))
     return str(path)
 
 
 def test_exit_codes_say_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    either, one = written(tmp_path / "or.svm", [0, 1, 1, 1]), written(tmp_path / "xor.svm", XOR)
+    either, one = write_corners(tmp_path / "or.svm", [0, 1, 1, 1]), write_corners(tmp_path / "xor.svm", XOR)
     assert main(["separable", either, "--quiet"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("separable")
@@ -426,7 +426,7 @@ def test_undecided_has_its_own_exit_code(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_proof_is_saved_and_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    either, one = written(tmp_path / "or.svm", [0, 1, 1, 1]), written(tmp_path / "xor.svm", XOR)
+    either, one = write_corners(tmp_path / "or.svm", [0, 1, 1, 1]), write_corners(tmp_path / "xor.svm", XOR)
     for data, other in ((either, one), (one, either)):
         path = tmp_path / "proof.json"
         main(["separable", data, "--proof", str(path), "--json", "--quiet"])

@@ -53,7 +53,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certificate, "MIN_BUDGET_TERMS", 0)
 
 
-def allowed(X: Any, y: Any, theorem: str, budget: float = 1.0) -> float:
+def get_bound(X: Any, y: Any, theorem: str, budget: float = 1.0) -> float:
     found, _ = build_certificate(Perceptron(), ArraySource(X, y), passes=1, search_effort=budget)
     assert verify(found, X, y) == []
     return float({b["name"]: b for b in found.bounds}[theorem]["bound"])
@@ -76,10 +76,10 @@ def test_the_streaming_witness_is_nearly_as_good_as_in_memory(
     order: str, narrow: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = planes(order, noise=1.0)
-    streamed, longer = allowed(X, y, "hinge"), allowed(X, y, "hinge", budget=8.0)
-    sampled = allowed(X, y, "hinge", budget=0.09)
+    streamed, longer = get_bound(X, y, "hinge"), get_bound(X, y, "hinge", budget=8.0)
+    sampled = get_bound(X, y, "hinge", budget=0.09)
     monkeypatch.setattr(sampling, "MAX_SAMPLE_TERMS", 1 << 30)
-    whole = allowed(X, y, "hinge", budget=30.0)
+    whole = get_bound(X, y, "hinge", budget=30.0)
     assert whole <= streamed <= 1.05 * whole
     assert longer <= 1.01 * whole
     assert streamed < sampled
@@ -88,9 +88,9 @@ def test_the_streaming_witness_is_nearly_as_good_as_in_memory(
 @pytest.mark.skipif(JIT_DISABLED, reason="takes many passes")
 def test_the_largest_margin_is_found_too(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = planes("mixed", noise=0.0)
-    streamed = allowed(X, y, "novikoff", budget=1000.0)
+    streamed = get_bound(X, y, "novikoff", budget=1000.0)
     monkeypatch.setattr(sampling, "MAX_SAMPLE_TERMS", 1 << 30)
-    assert streamed <= 1.03 * allowed(X, y, "novikoff", budget=1000.0)
+    assert streamed <= 1.03 * get_bound(X, y, "novikoff", budget=1000.0)
 
 
 @pytest.mark.parametrize(("block", "threads"), [(1 << 10, 1), (1 << 12, 2), (1 << 20, 3)])
@@ -215,7 +215,7 @@ def test_one_half_of_the_sample_evaluates_the_other(narrow: None) -> None:
 def test_streams_that_fit_in_memory_use_no_temporary_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "TemporaryFile", None)
     X, y = planes("mixed", noise=1.0, rows=100)
-    assert allowed(X, y, "hinge", budget=1e-3 if JIT_DISABLED else 1.0) > 0.0
+    assert get_bound(X, y, "hinge", budget=1e-3 if JIT_DISABLED else 1.0) > 0.0
 
 
 def test_a_full_disk_is_reported(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +226,7 @@ def test_a_full_disk_is_reported(narrow: None, monkeypatch: pytest.MonkeyPatch) 
     X, y = planes("mixed", noise=1.0)
     with pytest.raises(InputError, match=r"No space left on device.*TMPDIR"):
         build_certificate(Perceptron(), ArraySource(X, y), passes=1)
-    assert allowed(X, y, "hinge", budget=0.09) > 0.0
+    assert get_bound(X, y, "hinge", budget=0.09) > 0.0
 
 
 @pytest.mark.skipif(JIT_DISABLED, reason="what is compiled takes no memory")

@@ -39,13 +39,13 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
-def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     assert main([*arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
 def test_learn_reports_the_documented_keys(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = result(capsys, "learn", str(data), "--quiet")
+    out = run_json(capsys, "learn", str(data), "--quiet")
     keys = "learner examples features mistakes updates progressive_error seconds examples_per_second radius"
     assert list(out) == [*keys.split(), "read", "notes", "warnings"]
     assert (out["examples"], out["features"], out["learner"]) == (4, 10, "auto")
@@ -66,7 +66,7 @@ def test_every_learner_learns_predicts_and_is_inspected(
     loaded = novikoff.load(model)
     assert len(lines) == 4
     assert [line.split("\t")[0] for line in lines] == [str(loaded.predict_one(x)) for x in examples(data)]
-    out = result(capsys, "inspect", model)
+    out = run_json(capsys, "inspect", model)
     assert out["ledger"]["examples"] == 4
     assert main(["inspect", model]) == 0
     assert main(["inspect", model, "--top", "0"]) == 0
@@ -124,7 +124,7 @@ def test_a_value_out_of_range_is_named_by_line_or_skipped(data: Path, capsys: py
     learn = ["learn", str(data), "--learner", "winnow", "--threshold", "2", "--quiet"]
     assert main(learn) == 2
     assert f"{data}:2: Winnow takes numbers from 0 to 1, but column 3 has 4.0: scale" in capsys.readouterr().err
-    out = result(capsys, *learn, "--bad-lines", "skip")
+    out = run_json(capsys, *learn, "--bad-lines", "skip")
     assert (out["examples"], out["bad_lines"]) == (3, {"range": 2})
     assert main(["learn", str(data), "--learner", "winnow", "--quiet"]) == 2
     assert "the threshold is n: set it to a number" in capsys.readouterr().err
@@ -152,7 +152,7 @@ def test_resume_refuses_other_settings(tmp_path: Path, data: Path, capsys: pytes
     assert main(["learn", str(data), "--resume", model, "--learner", "sgd"]) == 2
     assert main(["learn", str(data), "--learner", "sgd", "--loss", "hinge", "--save", model, "--quiet"]) == 0
     capsys.readouterr()
-    out = result(capsys, "learn", str(data), "--resume", model, "--loss", "hinge", "--quiet")
+    out = run_json(capsys, "learn", str(data), "--resume", model, "--loss", "hinge", "--quiet")
     assert out["examples"] == 8
     assert out["examples_per_second"] == pytest.approx(4 / out["seconds"])
 
@@ -175,7 +175,7 @@ def test_file_gzip_and_standard_input_give_the_same_bytes(tmp_path: Path) -> Non
 def test_built_in_streams_can_be_learned(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for title in datasets.DATASETS:
         label = datasets.DATASETS[title].labels[0]
-        out = result(capsys, "learn", title, "--positive-label", label, "--quiet")
+        out = run_json(capsys, "learn", title, "--positive-label", label, "--quiet")
         assert out["features"] == len(datasets.DATASETS[title].names)
     model = str(tmp_path / "m.model")
     assert main(["learn", "breast-cancer", "--no-shuffle", "--save", model, "--quiet"]) == 0
@@ -183,7 +183,7 @@ def test_built_in_streams_can_be_learned(capsys: pytest.CaptureFixture[str], tmp
     expected = novikoff.Auto().partial_fit(X, y)
     assert (novikoff.load(model).coef_ == expected.coef_).all()
     capsys.readouterr()
-    assert "worst area" in json.dumps(result(capsys, "inspect", model, "--top", "30"))
+    assert "worst area" in json.dumps(run_json(capsys, "inspect", model, "--top", "30"))
 
 
 def test_one_label_against_the_rest_can_be_learned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,7 +192,7 @@ def test_one_label_against_the_rest_can_be_learned(tmp_path: Path, capsys: pytes
     assert main([*learn, "--positive-label", "3"]) == 0
     capsys.readouterr()
     out = str(tmp_path / "out.txt")
-    answer = result(capsys, "predict", model, "digits", "--output", out, "--quiet")
+    answer = run_json(capsys, "predict", model, "digits", "--output", out, "--quiet")
     assert set(Path(out).read_text().split("\n")) == {"3", "not 3", ""}
     assert answer["model_error"] < 0.05  # a tenth of the digits are threes: always "not 3" would err on 0.10
     assert main(["learn", "digits", "--resume", model, "--save", model, "--quiet"]) == 0
@@ -219,15 +219,15 @@ def test_a_file_takes_precedence_over_a_built_in_stream(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("iris").write_text(LINES)
-    assert result(capsys, "learn", "iris", "--quiet")["examples"] == 4
+    assert run_json(capsys, "learn", "iris", "--quiet")["examples"] == 4
 
 
 def test_many_labels_are_an_error_for_two_classes_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learn", "digits", "--multiclass", "binary"]) == 2
     assert "two labels can be told apart" in capsys.readouterr().err
     assert main(["learn", "digits", "--json", "--quiet"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["multiclass"], told["classes"], told["examples"]) == ("kesler", 10, 1797)
+    report = json.loads(capsys.readouterr().out)
+    assert (report["multiclass"], report["classes"], report["examples"]) == ("kesler", 10, 1797)
 
 
 def test_progress_is_printed_at_doubling_intervals(data: Path) -> None:
@@ -343,7 +343,7 @@ def test_predictions_are_written_to_a_file_with_json(
     model, out = str(tmp_path / "m.model"), tmp_path / "out.tsv"
     main(["learn", str(data), "--passes", "5", "--save", model, "--quiet"])
     capsys.readouterr()
-    answer = result(capsys, "predict", model, str(data), "--output", str(out), "--quiet")
+    answer = run_json(capsys, "predict", model, str(data), "--output", str(out), "--quiet")
     low, high = answer.pop("model_error_interval")
     assert (low, round(high, 4)) == (0.0, 0.6024)  # 1 − 0.025^(1/4)
     assert answer == {

@@ -15,15 +15,15 @@ import pytest
 import novikoff
 from novikoff import InputError
 from novikoff.cli.main import main
-from tests.helpers.read_files import collected
+from tests.helpers.read_files import read_files
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     assert main([*arguments, "--quiet", "--json"]) == 0, capsys.readouterr().err
     return json.loads(capsys.readouterr().out)
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def run_refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert main([*arguments, "--quiet"]) == 2
     return capsys.readouterr().err
 
@@ -49,8 +49,8 @@ def test_learning_two_files_equals_resuming_after_the_first(folder: Path, option
 
 def test_resuming_with_other_reading_options_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learn", "a.vw", "--save", "m", "--quiet"]) == 0
-    assert "leave out --hash-bits" in refused(capsys, "learn", "b.vw", "--hash-bits", "10", "--resume", "m")
-    assert "leave out --signed-hash" in refused(capsys, "predict", "m", "b.vw", "--signed-hash")
+    assert "leave out --hash-bits" in run_refused(capsys, "learn", "b.vw", "--hash-bits", "10", "--resume", "m")
+    assert "leave out --signed-hash" in run_refused(capsys, "predict", "m", "b.vw", "--signed-hash")
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,12 @@ def test_resuming_with_other_reading_options_is_refused(folder: Path, capsys: py
 def test_options_without_effect_are_refused(
     folder: Path, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert f"{options[0]} has no meaning for svmlight" in refused(capsys, "learn", "a.svm", *options)
+    assert f"{options[0]} has no meaning for svmlight" in run_refused(capsys, "learn", "a.svm", *options)
 
 
 def test_numbers_out_of_range_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options in (["--hash-bits", "40"], ["--hash-bits", "-1"], ["--threads", "0"], ["--keep-names=-5"]):
-        assert "but is" in refused(capsys, "learn", "a.vw", *options)
+        assert "but is" in run_refused(capsys, "learn", "a.vw", *options)
     for wrong in ({"hash_bits": 40}, {"block": 0}, {"threads": 0}, {"bad_lines": "what"}):
         with pytest.raises(InputError, match="but is"):
             novikoff.read("a.vw", **wrong)  # type: ignore[arg-type]
@@ -74,14 +74,14 @@ def test_numbers_out_of_range_are_refused(folder: Path, capsys: pytest.CaptureFi
 def test_bad_lines_are_counted_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("bad.svm").write_text("1 1:2\n1 x:1\n-1 2:1\n0.5 1:1\n")
     for more in ([], ["--passes", "3"], ["--cache"], ["--cache"], ["--cache", "--passes", "2"]):
-        report = told(capsys, "learn", "bad.svm", "--bad-lines", "skip", *more)
+        report = run_json(capsys, "learn", "bad.svm", "--bad-lines", "skip", *more)
         assert report["bad_lines"] == {"index": 1, "label": 1}, more
-    assert "bad_lines" not in told(capsys, "learn", "a.svm", "--bad-lines", "skip")
+    assert "bad_lines" not in run_json(capsys, "learn", "a.svm", "--bad-lines", "skip")
 
 
 def test_a_label_spelled_like_the_rest_class_is_a_label(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("mail.txt").write_text("not spam\thello you\nspam\twin money\nham\tgood day\n")
-    assert "mail.txt:3: Only binary classification" in refused(
+    assert "mail.txt:3: Only binary classification" in run_refused(
         capsys, "learn", "mail.txt", "--format", "text", "--multiclass", "binary"
     )
     assert main(["learn", "mail.txt", "--format", "text", "--positive-label", "spam", "--save", "m", "--quiet"]) == 0
@@ -90,24 +90,24 @@ def test_a_label_spelled_like_the_rest_class_is_a_label(folder: Path, capsys: py
 
 
 def test_the_positive_label_must_occur(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no example has that label" in refused(capsys, "learn", "a.svm", "--positive-label", "7")
+    assert "no example has that label" in run_refused(capsys, "learn", "a.svm", "--positive-label", "7")
 
 
 def test_many_labels_are_read_quickly(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("many.svm").write_text("".join(f"{k} {k % 50 + 1}:1\n" for k in range(20_000)))
-    report = told(capsys, "learn", "many.svm", "--positive-label", "3")
+    report = run_json(capsys, "learn", "many.svm", "--positive-label", "3")
     assert report["examples"] == 20_000
     assert report["seconds"] < 30
 
 
 def test_features_with_equal_names_are_one_column(folder: Path) -> None:
     Path("twice.jsonl").write_text('{"label": 1, "a": "b", "a=b": 1}\n{"label": 0, "c": 1}\n')
-    got = collected("twice.jsonl", hash_bits=0)
+    got = read_files("twice.jsonl", hash_bits=0)
     assert got["names"] == ["a=b", "c"]
     assert [row[0] for row in got["rows"]] == [[0], [1]]
     assert np.frombuffer(got["rows"][0][1], np.float32).tolist() == [2.0]
     Path("latin.vw").write_bytes(b"1 | \xe9 \xe8 x\n-1 | y\n")
-    assert collected("latin.vw", hash_bits=0)["names"] == ["\\xe9", "\\xe8", "x", "y"]
+    assert read_files("latin.vw", hash_bits=0)["names"] == ["\\xe9", "\\xe8", "x", "y"]
 
 
 @pytest.mark.parametrize("block", [200, 5000, 1 << 20])
@@ -127,13 +127,13 @@ def test_interactions_of_long_lines_are_limited(folder: Path, block: int) -> Non
 
 def test_pipes_are_read_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo("pipe")
-    assert "can be read once only" in refused(capsys, "learn", "pipe", "--passes", "2")
-    assert "can be read once only" in refused(capsys, "learn", "-", "--passes", "2")
+    assert "can be read once only" in run_refused(capsys, "learn", "pipe", "--passes", "2")
+    assert "can be read once only" in run_refused(capsys, "learn", "-", "--passes", "2")
 
 
 def test_devices_are_not_replaced(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo("pipe")
-    assert "is not a file" in refused(capsys, "learn", "a.svm", "--save", "pipe")
+    assert "is not a file" in run_refused(capsys, "learn", "a.svm", "--save", "pipe")
     assert not Path("pipe").is_file()
 
 

@@ -17,7 +17,7 @@ from novikoff.cli.main import main
 CANCER, IRIS = load_breast_cancer(return_X_y=True), load_iris(return_X_y=True)
 
 
-def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     assert main([*arguments, "--json", "--quiet"]) == 0
     return json.loads(capsys.readouterr().out)
 
@@ -112,7 +112,7 @@ def test_ensembles_are_learned_saved_used_and_verified(
     model, certificate = str(tmp_path / "m.model"), str(tmp_path / "m.certificate")
     page = tmp_path / "page.html"
     files = ["--save", model, "--certificate", certificate, "--report", str(page)]
-    out = result(capsys, "learn", str(data), "--multiclass", name, *more, *files)
+    out = run_json(capsys, "learn", str(data), "--multiclass", name, *more, *files)
     assert (out["multiclass"], out["classes"], out["examples"], out["features"]) == (name, 3, 150, 4)
     loaded = load(model)
     assert loaded.feature_names_in_.tolist() == ["p", "q", "r", "s"]
@@ -145,14 +145,14 @@ def test_ensembles_are_learned_saved_used_and_verified(
 def test_base_learners_and_one_label_against_the_rest_are_accepted(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = result(capsys, "learn", str(data), "--multiclass", "bagging", "--learner", "perceptron", "--passes", "3")
+    out = run_json(capsys, "learn", str(data), "--multiclass", "bagging", "--learner", "perceptron", "--passes", "3")
     assert out["learner"] == "perceptron"
     model = str(tmp_path / "m")
-    out = result(capsys, "learn", str(data), "--multiclass", "adaboost", "--positive-label", "b", "--save", model)
+    out = run_json(capsys, "learn", str(data), "--multiclass", "adaboost", "--positive-label", "b", "--save", model)
     assert out["classes"] == 2
     assert load(model).classes_.tolist() == ["b", "not b"]
-    told = result(capsys, "predict", model, str(data), "--output", str(tmp_path / "p"))
-    assert (told["labelled"], told["model_error"]) == (150, out["training_error"])
+    predicted = run_json(capsys, "predict", model, str(data), "--output", str(tmp_path / "p"))
+    assert (predicted["labelled"], predicted["model_error"]) == (150, out["training_error"])
 
 
 @pytest.mark.slow

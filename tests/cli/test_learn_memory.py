@@ -82,9 +82,9 @@ def compare(kind: str, small: int, large: int, folder: Path, runs: int = 3) -> N
     # the same text; what grows with the text is more than that.
     little = max(peak(kind, small, path) for _ in range(runs))
     much = min(peak(kind, large, path) for _ in range(runs))
-    told = f"{kind}: {little / MB:.0f} MB for {small // MB} MB of text, {much / MB:.0f} MB for {large // MB} MB"
-    print(told)
-    assert much - little <= MOST, told
+    message = f"{kind}: {little / MB:.0f} MB for {small // MB} MB of text, {much / MB:.0f} MB for {large // MB} MB"
+    print(message)
+    assert much - little <= MOST, message
 
 
 def test_thirty_times_the_text_takes_no_more_memory(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def svm(seed: int, rows: int, classes: int) -> str:
     return "".join(lines)
 
 
-def told(capsys: Capture, *arguments: Any) -> Any:
+def run_json(capsys: Capture, *arguments: Any) -> Any:
     assert main([*map(str, arguments), "--json", "--quiet"]) == 0
     return json.loads(capsys.readouterr().out)
 
@@ -37,10 +37,10 @@ def test_three_labels_use_kesler_and_a_run_resumes_from_its_file(tmp_path: Path,
     a, b, model, both = (tmp_path / name for name in ("a.svm", "b.svm", "m.model", "both.model"))
     a.write_text(svm(1, 60, 4))
     b.write_text(svm(2, 60, 6))  # two classes are new there
-    report = told(capsys, "learn", a, "--save", model)
+    report = run_json(capsys, "learn", a, "--save", model)
     assert (report["multiclass"], report["learner"], report["classes"]) == ("kesler", "auto", 4)
-    told(capsys, "learn", b, "--resume", model, "--save", model)
-    report = told(capsys, "learn", a, b, "--save", both)
+    run_json(capsys, "learn", b, "--resume", model, "--save", model)
+    report = run_json(capsys, "learn", a, b, "--save", both)
     assert (report["examples"], report["classes"]) == (120, 6)
     assert model.read_bytes() == both.read_bytes()
     assert main(["predict", str(model), str(b), "--scores"]) == 0
@@ -57,7 +57,7 @@ def test_three_labels_use_kesler_and_a_run_resumes_from_its_file(tmp_path: Path,
 def test_files_and_arrays_give_the_same_model(tmp_path: Path, capsys: Capture) -> None:
     path, model = tmp_path / "a.svm", tmp_path / "m.model"
     path.write_text(svm(3, 50, 5))
-    told(capsys, "learn", path, "--save", model)
+    run_json(capsys, "learn", path, "--save", model)
     stream = Kesler(Auto())
     for batch in read(path, features=9, block=100):
         stream.partial_fit(batch.X, batch.y)
@@ -78,7 +78,7 @@ def test_a_late_third_label_restarts_as_multiclass(
     shown = capsys.readouterr()
     assert f"{three}:1: " in shown.err
     assert "Starting again with --multiclass kesler" in shown.err
-    told(capsys, "learn", two, three, "--multiclass", "kesler", "--save", models[1])
+    run_json(capsys, "learn", two, three, "--multiclass", "kesler", "--save", models[1])
     assert models[0].read_bytes() == models[1].read_bytes()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(three.read_bytes())))
     assert main(["learn", str(two), "-", "--quiet"]) == 2  # what was piped can't be read again
@@ -88,7 +88,7 @@ def test_a_late_third_label_restarts_as_multiclass(
 def test_label_sets_are_learned(tmp_path: Path, capsys: Capture) -> None:
     sets, lines, model = tmp_path / "sets.svm", tmp_path / "sets.jsonl", tmp_path / "m.model"
     sets.write_text("1,3 1:1 3:1\n3 3:1\n1 1:1\n1,3 1:2 3:1\n")
-    report = told(capsys, "learn", sets, "--passes", 4, "--save", model)
+    report = run_json(capsys, "learn", sets, "--passes", 4, "--save", model)
     assert (report["multiclass"], report["classes"]) == ("multi-label", 2)
     assert main(["predict", str(model), str(sets)]) == 0
     shown = capsys.readouterr()
@@ -97,7 +97,7 @@ def test_label_sets_are_learned(tmp_path: Path, capsys: Capture) -> None:
     lines.write_text(
         '{"label":["a","b"],"x":1,"w":1}\n{"label":[],"z":1}\n{"label":["b"],"w":1}\n{"label":"a","x":1}\n'
     )
-    report = told(capsys, "learn", lines, "--passes", 6, "--save", model)
+    report = run_json(capsys, "learn", lines, "--passes", 6, "--save", model)
     assert (report["multiclass"], report["classes"]) == ("multi-label", 2)
     assert main(["predict", str(model), str(lines), "--quiet"]) == 0
     assert capsys.readouterr().out.splitlines() == ["a,b", "", "b", "a"]
@@ -112,7 +112,7 @@ def test_label_trees_are_learned(tmp_path: Path, capsys: Capture) -> None:
             "/", separator
         )
         path.write_text(text)
-        report = told(capsys, "learn", path, "--format", "text", "--passes", 9, "--save", model)
+        report = run_json(capsys, "learn", path, "--format", "text", "--passes", 9, "--save", model)
         assert (report["multiclass"], report["classes"]) == ("hierarchical", 4)
         assert main(["predict", str(model), str(path)]) == 0
         shown = capsys.readouterr()
@@ -130,7 +130,7 @@ RANKED = "".join(
 def test_queries_are_ranked(tmp_path: Path, capsys: Capture) -> None:
     path, model = tmp_path / "q.txt", tmp_path / "q.model"
     path.write_text(RANKED)
-    report = told(capsys, "learn", path, "--save", model)
+    report = run_json(capsys, "learn", path, "--save", model)
     assert (report["multiclass"], report["learner"], report["examples"]) == ("query-ranking", "arow", 12)
     assert main(["predict", str(model), str(path)]) == 0
     shown = capsys.readouterr()
@@ -152,16 +152,16 @@ def test_queries_are_not_split_by_blocks(block: int, tmp_path: Path) -> None:
     for i, row in enumerate(rows):
         for term in row[2:]:
             X[i, int(term.split(":")[0])] = float(term.split(":")[1])
-    twin = QueryRanking(Perceptron(average=True))
-    twin.partial_fit(X, [float(row[0]) for row in rows], [int(row[1][4:]) for row in rows])
-    assert np.array_equal(model.coef_, twin.coef_)
-    assert model.ledger_.as_dict() == twin.ledger_.as_dict()
+    reference = QueryRanking(Perceptron(average=True))
+    reference.partial_fit(X, [float(row[0]) for row in rows], [int(row[1][4:]) for row in rows])
+    assert np.array_equal(model.coef_, reference.coef_)
+    assert model.ledger_.as_dict() == reference.ledger_.as_dict()
 
 
 def test_invalid_options_are_refused(tmp_path: Path, capsys: Capture) -> None:
     path, model = tmp_path / "a.svm", tmp_path / "m.model"
     path.write_text(svm(4, 30, 3))
-    told(capsys, "learn", path, "--save", model)
+    run_json(capsys, "learn", path, "--save", model)
     for arguments, sentence in (
         (("--decision", "tournament"), "--decision has no meaning for kesler"),
         (("--multiclass", "binary", "--update", "top"), "--update is for more than two classes"),
@@ -176,7 +176,7 @@ def test_invalid_options_are_refused(tmp_path: Path, capsys: Capture) -> None:
 def test_a_single_class_is_always_predicted(tmp_path: Path, capsys: Capture) -> None:
     path, model = tmp_path / "one.svm", tmp_path / "m.model"
     path.write_text("7 1:1\n7 2:1\n")
-    assert told(capsys, "learn", path, "--multiclass", "kesler", "--save", model)["mistakes"] == 1  # it was new
+    assert run_json(capsys, "learn", path, "--multiclass", "kesler", "--save", model)["mistakes"] == 1  # it was new
     assert main(["predict", str(model), str(path), "--quiet"]) == 0
     assert capsys.readouterr().out.split() == ["7", "7"]
     assert to_bytes(load(model)) == model.read_bytes()

@@ -21,7 +21,7 @@ EVERY = [pytest.param(method, marks=() if method in QUICK else (pytest.mark.slow
 MORE = {"controlled-testing": ["--epsilon", "0.4"], "next-stretch": ["--max-mistakes", "50"]}
 
 
-def written(path: Path, seed: int = 0, rows: int = 400) -> Path:
+def write_stream(path: Path, seed: int = 0, rows: int = 400) -> Path:
     X, _ = real(seed, rows=rows, columns=6)
     y = np.where(X[:, 1] + X[:, 2] > 0.0, 1, -1)
     X[:, 1] += 0.2 * y
@@ -32,15 +32,15 @@ def written(path: Path, seed: int = 0, rows: int = 400) -> Path:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    return written(tmp_path / "data.svm")
+    return write_stream(tmp_path / "data.svm")
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: Any) -> str:
+def run_text(capsys: pytest.CaptureFixture[str], *arguments: Any) -> str:
     assert main([str(a) for a in arguments]) == 0
     return capsys.readouterr().out
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: Any) -> str:
+def run_refused(capsys: pytest.CaptureFixture[str], *arguments: Any) -> str:
     assert main([str(a) for a in arguments]) == 2
     return capsys.readouterr().err
 
@@ -58,26 +58,26 @@ def test_a_run_is_learned_certified_and_verified(
     model, certificate, page = tmp_path / "m.model", tmp_path / "c.json", tmp_path / "page.html"
     how = ["--online-to-batch", method, *MORE.get(method, []), "--quiet"]
     files = ["--save", model, "--certificate", certificate, "--report", page, "--search-effort", "0.01"]
-    out = json.loads(said(capsys, "learn", data, *how, *files, "--json"))
+    out = json.loads(run_text(capsys, "learn", data, *how, *files, "--json"))
     promised = out["online_to_batch"]
     assert promised["method"] == method
     assert promised["examples_used"] == out["examples"] == 400 - promised["later"]
     assert promised["stopped"] == (method in MORE)
     assert (promised["bound"] is None) == (method == "average")
-    shown = said(capsys, "learn", data, *how)
+    shown = run_text(capsys, "learn", data, *how)
     assert f"this model  {promised['chosen']} ({method})" in shown
     assert f"promised    {promised['sentence']}" in shown
     assert ("independently" in shown) == (promised["bound"] is not None)
-    assert promised["sentence"] in said(capsys, "inspect", model)
-    assert json.loads(said(capsys, "inspect", model, "--json"))["online_to_batch"] == promised
-    assert "was chosen for delta 0.05: learn with another" in refused(capsys, "inspect", model, "--delta", "0.01")
-    assert set(said(capsys, "predict", model, data, "--quiet").split()) == {"-1", "1"}
+    assert promised["sentence"] in run_text(capsys, "inspect", model)
+    assert json.loads(run_text(capsys, "inspect", model, "--json"))["online_to_batch"] == promised
+    assert "was chosen for delta 0.05: learn with another" in run_refused(capsys, "inspect", model, "--delta", "0.01")
+    assert set(run_text(capsys, "predict", model, data, "--quiet").split()) == {"-1", "1"}
     document = json.loads(certificate.read_text())
     assert document["hypothesis"] == promised
     assert document["hypothesis"] == out["certificate"]["hypothesis"]
     assert (document["new_data"] is None) == promised["stopped"]  # a run that ends by itself has no typical error
-    assert said(capsys, "verify", certificate, data) == "verified\n"
-    assert promised["sentence"] in said(capsys, "certify", model, data, "--search-effort", "0.01", "--quiet")
+    assert run_text(capsys, "verify", certificate, data) == "verified\n"
+    assert promised["sentence"] in run_text(capsys, "certify", model, data, "--search-effort", "0.01", "--quiet")
     text = page.read_text()
     assert "Error of the saved model" in text
     assert promised["chosen"] in text
@@ -88,7 +88,7 @@ def test_every_number_of_the_guarantee_is_verified(
 ) -> None:
     certificate = tmp_path / "c.json"
     how = ["--online-to-batch", "longest-survivor", "--delta", "0.1", "--search-effort", "0.01", "--quiet"]
-    said(capsys, "learn", data, *how, "--certificate", certificate)
+    run_text(capsys, "learn", data, *how, "--certificate", certificate)
     document = json.loads(certificate.read_text())
     for path in leaves(document["hypothesis"]):
         changed = copy.deepcopy(document)
@@ -110,15 +110,15 @@ def test_every_number_of_the_guarantee_is_verified(
 
 @pytest.mark.parametrize("method", EVERY)
 def test_resuming_equals_one_run(method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first, second = written(tmp_path / "a.svm", 1, 150), written(tmp_path / "b.svm", 2, 150)
+    first, second = write_stream(tmp_path / "a.svm", 1, 150), write_stream(tmp_path / "b.svm", 2, 150)
     how = ["--online-to-batch", method, *MORE.get(method, []), "--quiet"]
     whole, half = tmp_path / "whole.model", tmp_path / "half.model"
-    said(capsys, "learn", first, second, *how, "--save", whole)
-    said(capsys, "learn", first, *how, "--save", half)
-    said(capsys, "learn", second, "--resume", half, "--save", half, "--quiet")
+    run_text(capsys, "learn", first, second, *how, "--save", whole)
+    run_text(capsys, "learn", first, *how, "--save", half)
+    run_text(capsys, "learn", second, "--resume", half, "--save", half, "--quiet")
     assert half.read_bytes() == whole.read_bytes()
-    assert "the settings 'delta'" in refused(capsys, "learn", second, "--resume", half, "--delta", "0.3", "--quiet")
-    assert "'method'" in refused(capsys, "learn", second, "--resume", half, "--online-to-batch", OTHER[method])
+    assert "the settings 'delta'" in run_refused(capsys, "learn", second, "--resume", half, "--delta", "0.3", "--quiet")
+    assert "'method'" in run_refused(capsys, "learn", second, "--resume", half, "--online-to-batch", OTHER[method])
 
 
 OTHER = {method: "vote" if method != "vote" else "average" for method in METHOD_NAMES}
@@ -126,13 +126,13 @@ OTHER = {method: "vote" if method != "vote" else "average" for method in METHOD_
 
 def test_invalid_options_are_refused(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = ["learn", data, "--quiet", "--online-to-batch"]
-    assert "--epsilon is for --online-to-batch" in refused(capsys, "learn", data, "--epsilon", "0.1")
-    assert "passes must be 1" in refused(capsys, *output, "vote", "--passes", "2")
-    assert "two labels" in refused(capsys, *output, "vote", "--multiclass", "kesler")
-    assert "between 0 and 1, but is 0.0" in refused(capsys, *output, "vote", "--delta", "0")
-    assert "between 0 and 1, but is 1.0" in refused(capsys, *output, "controlled-testing", "--epsilon", "1")
-    assert "must know how often" in refused(capsys, *output, "next-stretch")
-    assert "must not be below γ" in refused(
+    assert "--epsilon is for --online-to-batch" in run_refused(capsys, "learn", data, "--epsilon", "0.1")
+    assert "passes must be 1" in run_refused(capsys, *output, "vote", "--passes", "2")
+    assert "two labels" in run_refused(capsys, *output, "vote", "--multiclass", "kesler")
+    assert "between 0 and 1, but is 0.0" in run_refused(capsys, *output, "vote", "--delta", "0")
+    assert "between 0 and 1, but is 1.0" in run_refused(capsys, *output, "controlled-testing", "--epsilon", "1")
+    assert "must know how often" in run_refused(capsys, *output, "next-stretch")
+    assert "must not be below γ" in run_refused(
         capsys, *output, "next-stretch", "--stream-radius", "1", "--stream-margin", "2"
     )
     with pytest.raises(SystemExit):
@@ -144,7 +144,7 @@ def test_invalid_options_are_refused(data: Path, tmp_path: Path, capsys: pytest.
 def test_sample_weights_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     weighted = tmp_path / "weighted.vw"
     weighted.write_text("1 2.0 |a x y\n-1 |a y\n")
-    assert "weight 1" in refused(capsys, "learn", weighted, "--quiet", "--online-to-batch", "average")
+    assert "weight 1" in run_refused(capsys, "learn", weighted, "--quiet", "--online-to-batch", "average")
 
 
 def test_a_learner_with_an_epsilon_of_its_own_keeps_it() -> None:
@@ -175,19 +175,21 @@ def boolean(path: Path, rows: list[tuple[int, str]]) -> Path:
 def test_a_consistent_hypothesis_is_certified_and_inspected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = boolean(tmp_path / "d.svm", [(1, "111"), (-1, "011"), (1, "110"), (-1, "010")] * 40)
     model, certificate = tmp_path / "m.model", tmp_path / "c.json"
-    said(capsys, "learn", data, "--learner", "elimination", "--save", model, "--certificate", certificate, "--quiet")
+    run_text(
+        capsys, "learn", data, "--learner", "elimination", "--save", model, "--certificate", certificate, "--quiet"
+    )
     promised = json.loads(certificate.read_text())["hypothesis"]
     assert promised["consistent"]
     assert promised["bound"] == pytest.approx((np.log(82) + np.log(20)) / 160, rel=1e-9)  # columns from 0 on
-    assert said(capsys, "verify", certificate, data) == "verified\n"
-    text = said(capsys, "inspect", model, "--epsilon", "0.01", "--delta", "0.05")
+    assert run_text(capsys, "verify", certificate, data) == "verified\n"
+    text = run_text(capsys, "inspect", model, "--epsilon", "0.01", "--delta", "0.05")
     assert "promised    The error of this hypothesis, if any of its class agrees with all examples, on new data" in text
     assert "is at most 0.04627" in text
     assert "consistent with 160 examples if any of its class is; for ε = 0.01 and δ = 0.05 it needs 741." in text
-    assert json.loads(said(capsys, "inspect", model, "--json"))["guarantee"]["consistent"]
-    said(capsys, "learn", data, "--save", model, "--quiet")
-    assert "hypotheses without a mistake" in refused(capsys, "inspect", model, "--epsilon", "0.1")
-    assert "hypotheses without a mistake" in refused(capsys, "inspect", model, "--delta", "0.1")
+    assert json.loads(run_text(capsys, "inspect", model, "--json"))["guarantee"]["consistent"]
+    run_text(capsys, "learn", data, "--save", model, "--quiet")
+    assert "hypotheses without a mistake" in run_refused(capsys, "inspect", model, "--epsilon", "0.1")
+    assert "hypotheses without a mistake" in run_refused(capsys, "inspect", model, "--delta", "0.1")
 
 
 def test_a_hypothesis_that_errs_later_guarantees_nothing() -> None:

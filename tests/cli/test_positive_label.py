@@ -34,7 +34,7 @@ def learn(*arguments: str) -> Any:
     return load("m")
 
 
-def predicted(capsys: pytest.CaptureFixture[str], data: str) -> set[str]:
+def predict_labels(capsys: pytest.CaptureFixture[str], data: str) -> set[str]:
     capsys.readouterr()
     assert main(["predict", "m", data, "--quiet"]) == 0
     return set(capsys.readouterr().out.split())
@@ -44,7 +44,7 @@ def predicted(capsys: pytest.CaptureFixture[str], data: str) -> set[str]:
 def test_the_only_other_label_names_the_rest(capsys: pytest.CaptureFixture[str], learner: str) -> None:
     model = learn("yes-no.csv", "--positive-label", "yes", "--learner", learner, "--passes", "3")
     assert model.classes_.tolist() == ["no", "yes"]
-    assert predicted(capsys, "yes-no.csv") <= {"yes", "no"}
+    assert predict_labels(capsys, "yes-no.csv") <= {"yes", "no"}
     assert main(["inspect", "m"]) == 0
     assert "not yes" not in capsys.readouterr().out
 
@@ -62,13 +62,13 @@ def test_resuming_gives_the_same_bytes_as_one_run(learner: str) -> None:
 def test_numbers_are_labels_too(capsys: pytest.CaptureFixture[str]) -> None:
     Path("numbers.svm").write_text("0 1:1\n1 2:1\n0 1:2\n1 2:3\n")
     assert learn("numbers.svm", "--positive-label", "1").classes_.tolist() == ["0", "1"]
-    assert predicted(capsys, "numbers.svm") <= {"0", "1"}
+    assert predict_labels(capsys, "numbers.svm") <= {"0", "1"}
 
 
 @pytest.mark.parametrize("scheme", ["bagging", "adaboost"])
 def test_ensembles_name_the_rest_too(capsys: pytest.CaptureFixture[str], scheme: str) -> None:
     learn("yes-no.csv", "--positive-label", "yes", "--multiclass", scheme)
-    assert predicted(capsys, "yes-no.csv") == {"yes", "no"}
+    assert predict_labels(capsys, "yes-no.csv") == {"yes", "no"}
     learn("yes-no.csv", "maybe.csv", "--positive-label", "yes", "--multiclass", scheme)
     assert load("m").classes_.tolist() == ["not yes", "yes"]
 

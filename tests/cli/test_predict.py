@@ -14,12 +14,12 @@ from novikoff.data import formats
 from novikoff.data.formats.base import NO_LABEL_KEY, Format
 from novikoff.data.reader import DataReader, ReadOptions
 from novikoff.errors import InputError
-from tests.helpers.csv_reference import rows_of
+from tests.helpers.csv_reference import list_rows
 
 Read = tuple[list[Any], list[Any], list[int]]
 
 
-def settled(content: bytes, name: str, **options: Any) -> Format:
+def detect_format(content: bytes, name: str, **options: Any) -> Format:
     kind: type[Format] = formats.get_format_class(name)
     if content.startswith(b"1,"):  # a table without names
         options["label"] = "1"
@@ -34,7 +34,7 @@ def read(path: Path, content: bytes, fmt: Format, *, unlabelled: bool = True, **
     labels: list[Any] = []
     keys: list[int] = []
     for batch in reading.batches():
-        rows += rows_of(batch)
+        rows += list_rows(batch)
         labels += [batch.parsed.label(i) for i in range(len(batch))]
         keys += batch.parsed.keys.tolist()
     if reading.names is not None:
@@ -76,7 +76,7 @@ CASES: dict[str, tuple[str, bytes, bytes, dict[str, Any]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_rows_are_the_same_without_labels(case: str, tmp_path: Path) -> None:
     name, labelled, bare, options = CASES[case]
-    fmt = settled(labelled, name, **options)
+    fmt = detect_format(labelled, name, **options)
     rows, labels, keys = read(tmp_path / "it", labelled, fmt)
     without, absent, none = read(tmp_path / "it", bare, fmt)
     assert without == rows
@@ -91,12 +91,12 @@ def test_rows_are_the_same_without_labels(case: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_block_sizes_do_not_change_predictions(case: str, block: int, tmp_path: Path) -> None:
     name, labelled, bare, options = CASES[case]
-    fmt = settled(labelled, name, **options)
+    fmt = detect_format(labelled, name, **options)
     assert read(tmp_path / "it", bare, fmt, block=block) == read(tmp_path / "it", bare, fmt)
 
 
 def test_a_later_file_may_have_labels_again(tmp_path: Path) -> None:
-    fmt = settled(MIXED[0], "csv")
+    fmt = detect_format(MIXED[0], "csv")
     (tmp_path / "a").write_bytes(MIXED[1])
     (tmp_path / "b").write_bytes(MIXED[0])
     reading = DataReader([str(tmp_path / "a"), str(tmp_path / "b")], ReadOptions(unlabelled=True), fmt)
@@ -116,7 +116,7 @@ def test_a_later_file_may_have_labels_again(tmp_path: Path) -> None:
     ],
 )
 def test_some_examples_have_a_label(name: str, model: bytes, data: bytes, labels: list[Any], tmp_path: Path) -> None:
-    _, came, keys = read(tmp_path / "it", data, settled(model, name))
+    _, came, keys = read(tmp_path / "it", data, detect_format(model, name))
     assert came == labels
     assert [key == int(NO_LABEL_KEY) for key in keys] == [label is None for label in labels]
 
@@ -133,9 +133,9 @@ def test_some_examples_have_a_label(name: str, model: bytes, data: bytes, labels
     ],
 )
 def test_a_learner_must_have_labels(name: str, model: bytes, data: bytes, sentence: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as told:
-        read(tmp_path / "it", data, settled(model, name), unlabelled=False)
-    assert sentence in str(told.value)
+    with pytest.raises(InputError) as raised:
+        read(tmp_path / "it", data, detect_format(model, name), unlabelled=False)
+    assert sentence in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,9 @@ def test_a_learner_must_have_labels(name: str, model: bytes, data: bytes, senten
 def test_malformed_lines_are_still_reported(
     name: str, model: bytes, data: bytes, sentence: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError) as told:
-        read(tmp_path / "it", data, settled(model, name))
-    assert sentence in str(told.value)
+    with pytest.raises(InputError) as raised:
+        read(tmp_path / "it", data, detect_format(model, name))
+    assert sentence in str(raised.value)
 
 
 @pytest.mark.parametrize("target", ["words", "numbers"])
@@ -185,22 +185,22 @@ def test_parquet_without_labels_is_predicted(kind: str, texts: bool, target: str
         write(table, str(path))
         reading = DataReader([str(path)], ReadOptions(unlabelled=True, threads=1), fmt)
         rows: list[Any] = []
-        told: list[Any] = []
+        labels_read: list[Any] = []
         keys: list[int] = []
         for batch in reading.batches():
-            rows += rows_of(batch)
-            told += [batch.parsed.label(i) for i in range(len(batch))]
+            rows += list_rows(batch)
+            labels_read += [batch.parsed.label(i) for i in range(len(batch))]
             keys += batch.parsed.keys.tolist()
         assert reading.format is not None
-        return (rows, told, keys), reading.format
+        return (rows, labels_read, keys), reading.format
 
-    (rows, told, _), fmt = come(pyarrow.table(columns))
-    assert told == labels
+    (rows, labels_read, _), fmt = come(pyarrow.table(columns))
+    assert labels_read == labels
     (without, absent, keys), _ = come(pyarrow.table({name: columns[name] for name in "ab"}), fmt)
     assert (without, absent, len(set(keys))) == (rows, [None] * 3, 1)
     some = [labels[0], None, labels[2]]
-    (again, told, _), _ = come(pyarrow.table({**columns, "label": some}), fmt)
-    assert (again, told) == (rows, some)
+    (again, labels_read, _), _ = come(pyarrow.table({**columns, "label": some}), fmt)
+    assert (again, labels_read) == (rows, some)
     write(pyarrow.table({name: columns[name] for name in "ab"}), str(path))
     with pytest.raises(InputError, match="the label, column 'label', is missing"):
         list(DataReader([str(path)], ReadOptions(threads=1), fmt).batches())
@@ -246,14 +246,14 @@ def test_errors_are_counted_among_labelled_rows(tmp_path: Path, capsys: pytest.C
         out, err = capsys.readouterr()
         return json.loads(out), err
 
-    told, err = answer(b"1 1:1\n1:1\n-1 1:1\n0.5 1:1\n7 2:1\n2:1\n")
-    low, high = told.pop("model_error_interval")
+    report, err = answer(b"1 1:1\n1:1\n-1 1:1\n0.5 1:1\n7 2:1\n2:1\n")
+    low, high = report.pop("model_error_interval")
     assert (round(low, 4), round(high, 4)) == (0.1941, 0.9937)
     counted = {"labelled": 4, "errors": 3, "model_error": 0.75, "accuracy": 0.25, "delta": 0.05}
-    assert told == {"examples": 6, **counted}
+    assert report == {"examples": 6, **counted}
     assert "6 examples, 4 with a label, accuracy 25.00 % (3 of 4 wrong)\n" in err
     assert "error of this model on new.svm: 75.00 %, 95 % interval 19.41 to 99.37 %" in err
     assert (tmp_path / "out").read_text() == "1\n1\n1\n1\n-1\n-1\n"
-    told, err = answer(b"1:1\n")
-    assert told == {"examples": 1, "labelled": 0, "errors": 0, "model_error": None}
+    report, err = answer(b"1:1\n")
+    assert report == {"examples": 1, "labelled": 0, "errors": 0, "model_error": None}
     assert err.endswith("1 examples, no labels to compare with\n")

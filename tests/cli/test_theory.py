@@ -21,66 +21,66 @@ from novikoff.theory.mistake_calculator import MISTAKE_BOUNDS
 from novikoff.theory.samples import capacity
 from novikoff.theory.samples.sample_size import SAMPLE_SIZE_BOUNDS, TABLE_EPSILONS
 from novikoff.theory.vc import HALF_SPACES, shattering
-from tests.helpers.bound_checks import NUMBERS
-from tests.helpers.browser import CHROMIUM, Tags
+from tests.helpers.bound_checks import BOUND_ARGUMENTS
+from tests.helpers.browser import CHROMIUM, ParsedPage
 
 TOPICS = [*SAMPLE_SIZE_BOUNDS, "binomial", "size", "mistakes", "shatter", "growth", "dimension"]
 SQUARE = "0,0 1,0 0,1 1,1"
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+def run_text(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
     assert main(["theory", *arguments]) == code
     out, err = capsys.readouterr()
     assert err == ""
     return out
 
 
-def numbers(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(told(capsys, *arguments, "--json", code=code))
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run_text(capsys, *arguments, "--json", code=code))
     return found
 
 
 def test_any_two_of_epsilon_delta_and_size_give_the_third(capsys: pytest.CaptureFixture[str]) -> None:
     named = ("consistent", "--class", "conjunctions", "--variables", "10")
-    text = told(capsys, *named, "--epsilon", "0.1", "--delta", "0.05")
+    text = run_text(capsys, *named, "--epsilon", "0.1", "--delta", "0.05")
     assert text.startswith("140 examples are enough: with probability at least 0.95,")
     assert "m ≥ (1/0.1)·(10.99 + ln(1/0.05)), so m = 140" in text
-    assert numbers(capsys, *named, "--examples", "140", "--delta", "0.05")["value"] == pytest.approx(
+    assert run_json(capsys, *named, "--examples", "140", "--delta", "0.05")["value"] == pytest.approx(
         (10 * math.log(3) + math.log(20)) / 140
     )
-    assert numbers(capsys, *named, "--examples", "140", "--epsilon", "0.1")["value"] == pytest.approx(
+    assert run_json(capsys, *named, "--examples", "140", "--epsilon", "0.1")["value"] == pytest.approx(
         3**10 * math.exp(-14)
     )
-    assert told(capsys, *named, "--examples", "140", "--epsilon", "0.1", "--delta", "0.05").startswith(
+    assert run_text(capsys, *named, "--examples", "140", "--epsilon", "0.1", "--delta", "0.05").startswith(
         "140 examples are"
     )
-    refused = told(capsys, *named, "--examples", "139", "--epsilon", "0.1", "--delta", "0.05", code=1)
+    refused = run_text(capsys, *named, "--examples", "139", "--epsilon", "0.1", "--delta", "0.05", code=1)
     assert refused == "139 examples are not enough for ε = 0.1 and δ = 0.05: 140 are needed.\n"
 
 
 def test_classes_are_given_by_name_size_or_dimension(capsys: pytest.CaptureFixture[str]) -> None:
     two = ("--epsilon", "0.1", "--delta", "0.05")
-    by_name = numbers(capsys, "agnostic", "--class", "k-cnf", "--variables", "10", "--k", "2", *two)
-    assert by_name["value"] == numbers(capsys, "agnostic", "--hypotheses", "2^200", *two)["value"]
+    by_name = run_json(capsys, "agnostic", "--class", "k-cnf", "--variables", "10", "--k", "2", *two)
+    assert by_name["value"] == run_json(capsys, "agnostic", "--hypotheses", "2^200", *two)["value"]
     assert by_name["given"]["hypotheses"] == "2^200"
-    by_name = numbers(capsys, "vc", "--class", "rectangles", "--variables", "3", *two)
-    assert by_name["value"] == numbers(capsys, "vc", "--dimension", "6", *two)["value"]
-    assert numbers(capsys, "vc", "--class", "intervals", *two)["value"] == capacity.examples(
+    by_name = run_json(capsys, "vc", "--class", "rectangles", "--variables", "3", *two)
+    assert by_name["value"] == run_json(capsys, "vc", "--dimension", "6", *two)["value"]
+    assert run_json(capsys, "vc", "--class", "intervals", *two)["value"] == capacity.examples(
         dimension=2, epsilon=0.1, delta=0.05
     )
-    k_cnf = numbers(capsys, "vc", "--class", "k-cnf", "--variables", "10", "--k", "2", *two)
+    k_cnf = run_json(capsys, "vc", "--class", "k-cnf", "--variables", "10", "--k", "2", *two)
     assert k_cnf["given"]["dimension"] == 200  # log₂|H|
-    assert numbers(capsys, "lower", "--dimension", "1000", "--epsilon", "0.1", "--delta", "0.01")["value"] == 313
-    assert numbers(capsys, "hoeffding", *two)["value"] == 150
+    assert run_json(capsys, "lower", "--dimension", "1000", "--epsilon", "0.1", "--delta", "0.01")["value"] == 313
+    assert run_json(capsys, "hoeffding", *two)["value"] == 150
 
 
 def test_the_binomial_bound_is_shown_beside_hoeffding(capsys: pytest.CaptureFixture[str]) -> None:
-    text = told(capsys, "binomial", "--mistakes", "10", "--examples", "100", "--delta", "0.025")
+    text = run_text(capsys, "binomial", "--mistakes", "10", "--examples", "100", "--delta", "0.025")
     assert "at most 0.1763, with probability at least 0.975; and at least 0.049, with" in text
-    found = numbers(capsys, "binomial", "--mistakes", "10", "--examples", "100", "--delta", "0.025")
+    found = run_json(capsys, "binomial", "--mistakes", "10", "--examples", "100", "--delta", "0.025")
     assert found["lower"] < 0.1 < found["value"] < found["hoeffding"]
-    assert numbers(capsys, "binomial", "--mistakes", "0", "--epsilon", "0.05", "--delta", "0.05")["value"] == 59
-    found = numbers(capsys, "binomial", "--mistakes", "0", "--examples", "3", "--epsilon", "0.5")
+    assert run_json(capsys, "binomial", "--mistakes", "0", "--epsilon", "0.05", "--delta", "0.05")["value"] == 59
+    found = run_json(capsys, "binomial", "--mistakes", "0", "--examples", "3", "--epsilon", "0.5")
     assert (found["asked"], found["value"]) == ("failure", 0.125)
 
 
@@ -88,45 +88,47 @@ def test_the_binomial_bound_is_shown_beside_hoeffding(capsys: pytest.CaptureFixt
 def test_every_class_has_its_size(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     k = ("--k", "2") if CLASSES[name].takes_k else ()
     for n in ("3", "12", "1000"):
-        found = numbers(capsys, "size", "--class", name, "--variables", n, *k)
+        found = run_json(capsys, "size", "--class", name, "--variables", n, *k)
         size = CLASSES[name].size(variables=int(n), **({"k": 2} if k else {}))
         assert found["formula"] == size.formula
         assert found["size"] in (size.exact, None)
-        assert "hypotheses" in told(capsys, "size", "--class", name, "--variables", n, *k)
-    assert "= 59,049 hypotheses" in told(capsys, "size", "--class", "conjunctions", "--variables", "10")
+        assert "hypotheses" in run_text(capsys, "size", "--class", name, "--variables", n, *k)
+    assert "= 59,049 hypotheses" in run_text(capsys, "size", "--class", "conjunctions", "--variables", "10")
 
 
 @pytest.mark.parametrize("law", MISTAKE_BOUNDS)
 def test_every_mistake_bound_is_computed(law: str, capsys: pytest.CaptureFixture[str]) -> None:
     given = [
-        part for name in MISTAKE_BOUNDS[law].parameters for part in (f"--{name.replace('_', '-')}", str(NUMBERS[name]))
+        part
+        for name in MISTAKE_BOUNDS[law].parameters
+        for part in (f"--{name.replace('_', '-')}", str(BOUND_ARGUMENTS[name]))
     ]
-    found = numbers(capsys, "mistakes", law, *given)
+    found = run_json(capsys, "mistakes", law, *given)
     assert found["most"] == int(found["bound"] + 1e-9)
-    assert told(capsys, "mistakes", law, *given).startswith("At most ")
+    assert run_text(capsys, "mistakes", law, *given).startswith("At most ")
 
 
 def test_shattering_is_decided(capsys: pytest.CaptureFixture[str]) -> None:
-    text = told(capsys, "shatter", "half-spaces", "--points", SQUARE, code=1)
+    text = run_text(capsys, "shatter", "half-spaces", "--points", SQUARE, code=1)
     assert "no set with the labelling +−−+" in text
     assert "both contain (1/2, 1/2)" in text
-    found = numbers(capsys, "shatter", "half-spaces", "--points", "0,0 1,0 0,1")
+    found = run_json(capsys, "shatter", "half-spaces", "--points", "0,0 1,0 0,1")
     assert found["shattered"] is True
     assert len(found["hypotheses"]) == 8
-    assert numbers(capsys, "shatter", "rectangles", "--points", "-1,0 1,0 0,-1 0,1")["shattered"]
-    assert numbers(capsys, "shatter", "intervals", "--points", "1 1/3 0.5", code=1)["missing"] == [True, True, False]
+    assert run_json(capsys, "shatter", "rectangles", "--points", "-1,0 1,0 0,-1 0,1")["shattered"]
+    assert run_json(capsys, "shatter", "intervals", "--points", "1 1/3 0.5", code=1)["missing"] == [True, True, False]
 
 
 def test_growth_functions_of_finite_classes_are_computed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    found = numbers(capsys, "growth", "half-spaces", "--points", SQUARE)
+    found = run_json(capsys, "growth", "half-spaces", "--points", SQUARE)
     assert (found["labellings"], found["dimension"], found["sauer"]) == (14, 3, 15)
-    assert numbers(capsys, "dimension", "--rows", "000 010 110 100")["dimension"] == 2
-    assert numbers(capsys, "dimension", "--rows", "00,01,10,11")["dimension"] == 2
+    assert run_json(capsys, "dimension", "--rows", "000 010 110 100")["dimension"] == 2
+    assert run_json(capsys, "dimension", "--rows", "00,01,10,11")["dimension"] == 2
     file = tmp_path / "points.txt"
     file.write_text("# corners\n0, 0\n1 0\n\n0,1\n1,1\n")
-    assert numbers(capsys, "growth", "half-spaces", "--from", str(file))["labellings"] == 14
+    assert run_json(capsys, "growth", "half-spaces", "--from", str(file))["labellings"] == 14
     file.write_text("0,0\n0,1\n")
-    assert "VC dimension is 1" in told(capsys, "dimension", "--from", str(file))
+    assert "VC dimension is 1" in run_text(capsys, "dimension", "--from", str(file))
 
 
 @pytest.mark.parametrize(
@@ -204,10 +206,10 @@ def test_help_of_every_topic_has_examples_that_run(capsys: pytest.CaptureFixture
 
 def test_huge_classes_are_computed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     huge = ("--class", "boolean-functions", "--variables", "5000")
-    assert "10^" in told(capsys, "consistent", *huge, "--epsilon", "1e-9", "--delta", "1e-300")
-    found = numbers(capsys, "consistent", *huge, "--epsilon", "0.1", "--delta", "0.1")
+    assert "10^" in run_text(capsys, "consistent", *huge, "--epsilon", "1e-9", "--delta", "1e-300")
+    found = run_json(capsys, "consistent", *huge, "--epsilon", "0.1", "--delta", "0.1")
     assert found["value"] > 2**5000
-    told(capsys, "consistent", *huge, "--delta", "0.1", "--plot", str(tmp_path / "p.html"))
+    run_text(capsys, "consistent", *huge, "--delta", "0.1", "--plot", str(tmp_path / "p.html"))
     assert main(["theory", "consistent", "--class", "boolean-functions", "--variables", "100000", "--epsilon", "0.1",
                  "--delta", "0.1"]) == 2  # fmt: skip
 
@@ -230,7 +232,7 @@ def pages(folder: Path) -> dict[str, Path]:
 
 def test_pages_are_complete_and_load_no_other_file(tmp_path: Path) -> None:
     for name, path in pages(tmp_path).items():
-        tags = Tags(path.read_text())
+        tags = ParsedPage(path.read_text())
         assert not any(tag == "link" or "src" in attributes for tag, attributes in tags.tags)
         assert all(not (a.get("href") or "#").startswith("http") for _, a in tags.tags)
         about = json.loads(tags.scripts["numbers"])
@@ -238,9 +240,9 @@ def test_pages_are_complete_and_load_no_other_file(tmp_path: Path) -> None:
             assert len(about["tables"][about["law"]]) == len(TABLE_EPSILONS)
         else:
             assert about["shattered"] == (name != "square")
-    sizes = json.loads(Tags((tmp_path / "capacity.html").read_text()).scripts["numbers"])["tables"]
+    sizes = json.loads(ParsedPage((tmp_path / "capacity.html").read_text()).scripts["numbers"])["tables"]
     assert set(sizes) == {"vc", "vc-agnostic", "lower"}
-    finite = json.loads(Tags((tmp_path / "sizes.html").read_text()).scripts["numbers"])["tables"]
+    finite = json.loads(ParsedPage((tmp_path / "sizes.html").read_text()).scripts["numbers"])["tables"]
     assert set(finite) == {"agnostic", "consistent", "vc", "vc-agnostic"}
 
 

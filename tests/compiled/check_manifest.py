@@ -15,7 +15,7 @@ from novikoff._compiled.jit import is_package_kernel, shared_functions
 from novikoff._compiled.manifest import MANIFEST, ManifestEntry, read_manifest
 
 
-def called(path: Path) -> set[ManifestEntry]:
+def read_called(path: Path) -> set[ManifestEntry]:
     """Kernels of the package, of types of the package: those that tests define are not in the library."""
     lines = set(path.read_text().splitlines())
     kernels = {ManifestEntry(*line.split(" ", 1)) for line in lines}
@@ -34,7 +34,7 @@ def main() -> int:
     options = parser.parse_args()
     listed = set(read_manifest())
     # Functions that kernels share are called by kernels alone.
-    found = called(options.called) | {kernel for kernel in listed if is_shared(kernel)}
+    found = read_called(options.called) | {kernel for kernel in listed if is_shared(kernel)}
     if options.write:
         MANIFEST.write_text("".join(f"{k.name} {k.signature}\n" for k in sorted(found)))
         return 0

@@ -40,7 +40,7 @@ from novikoff import (
 )
 from novikoff.base.sample_weight import SampleWeightClassifier
 from novikoff.errors import InputError
-from tests.helpers.learners import ALL, fresh, suited
+from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 
 PRECISIONS = (np.float32, np.float64)
 INSIDE: list[Any] = [
@@ -82,7 +82,7 @@ def rows(kind: Any, count: int = 40, columns: int = 6) -> Any:
 
 def forms(X: Any, name: str = "perceptron") -> Iterator[Any]:
     """The same rows dense without a zero, dense, sparse, and sparse with their columns in another order."""
-    yield suited(name, np.where(X == 0.0, np.asarray(1.0, X.dtype), X))
+    yield clip_to_range(name, np.where(X == 0.0, np.asarray(1.0, X.dtype), X))
     yield X
     yield csr_matrix(X)
     yield csr_matrix(X[:, ::-1])[:, ::-1]
@@ -90,20 +90,20 @@ def forms(X: Any, name: str = "perceptron") -> Iterator[Any]:
 
 def learners() -> None:
     """Two classes: all learners, in batches and one by one."""
-    for name in ALL:
+    for name in ALL_LEARNERS:
         for kind in PRECISIONS:
-            X = suited(name, rows(kind))
+            X = clip_to_range(name, rows(kind))
             y = np.where(np.arange(len(X)) % 3 > 0, 1, -1)
             weights = np.linspace(0.0, 2.0, len(y))
             for form in forms(X, name):
-                model = fresh(name).fit(form, y).partial_fit(form[:1], y[:1])
+                model = make_learner(name).fit(form, y).partial_fit(form[:1], y[:1])
                 model.decision_function(form), model.predict(form), getattr(model, "coef_", None)
-                fresh(name).set_params(shuffle=True, passes=2).fit(form, y) if hasattr(model, "passes") else None
+                make_learner(name).set_params(shuffle=True, passes=2).fit(form, y) if hasattr(model, "passes") else None
                 if isinstance(model, SampleWeightClassifier):
-                    fresh(name).fit(form, y, sample_weight=weights)
-            model.learn_one(suited(name, X[0] + 1), 1).learn_one(X[0], 1).learn_one({0: 1.0, 1: 0.0}, -1)
+                    make_learner(name).fit(form, y, sample_weight=weights)
+            model.learn_one(clip_to_range(name, X[0] + 1), 1).learn_one(X[0], 1).learn_one({0: 1.0, 1: 0.0}, -1)
             model.predict_one(X[0]), model.predict_one(X[:, 0][:6]), model.predict_one({0: 1.0})
-        by_name = fresh(name)
+        by_name = make_learner(name)
         if by_name._fixed_width_reason() is None:
             for label in (1, -1, 1):
                 by_name.learn_one({"a": 1.0, "b": 1.0}, label).predict_one({"a": 1.0})
@@ -191,9 +191,9 @@ def certificates() -> None:
         X = rows(kind)
         two, three = np.where(X[:, 1] + X[:, 2] > 0, 1, -1), np.arange(len(X)) % 3
         for form in (X, csr_matrix(X)):
-            for name in ALL:
-                data = suited(name, form) if isinstance(form, np.ndarray) else csr_matrix(suited(name, X))
-                certify(fresh(name), data, two)
+            for name in ALL_LEARNERS:
+                data = clip_to_range(name, form) if isinstance(form, np.ndarray) else csr_matrix(clip_to_range(name, X))
+                certify(make_learner(name), data, two)
             for scheme in SCHEMES:
                 certify(type(scheme)(**scheme.get_params(deep=False)), form, labels_for(scheme, len(X)))
             certify(Auto(), form, three)

@@ -61,7 +61,7 @@ def texts(letters: bytes, most: int = 200) -> st.SearchStrategy[bytes]:
     return st.lists(st.sampled_from(letters), max_size=most).map(bytes)
 
 
-def padded(text: bytes) -> Any:
+def pad(text: bytes) -> Any:
     return np.frombuffer(bytes(PADDING_BYTES) + text + bytes(2 * PADDING_BYTES), np.uint8).copy()
 
 
@@ -76,8 +76,8 @@ def test_terms_of_svmlight_and_vw_match_the_bytewise_scan(text: bytes, special: 
     text += b"\n"
     stop = PADDING_BYTES + len(text)
     looked, meant = room(text), room(text)
-    found = delimiters._find_terms(padded(text), stop, special, *looked[:3])
-    assert found == delimiters._plain_find_terms(padded(text), stop, special, *meant[:3])
+    found = delimiters._find_terms(pad(text), stop, special, *looked[:3])
+    assert found == delimiters._plain_find_terms(pad(text), stop, special, *meant[:3])
     count, has_low_bytes = found
     assert (count, has_low_bytes) == (text.count(b"\n"), b"\t" in text)
     marks = int(meant[1][count - 1]) + delimiters.EXTRA_MARKS
@@ -91,8 +91,8 @@ def test_cells_of_tables_match_the_bytewise_scan(text: bytes, delimiter: int) ->
     text += b"\n"
     start, stop = PADDING_BYTES, PADDING_BYTES + len(text)
     looked, meant = room(text), room(text)
-    found = csv_tokenizer._find_cells(padded(text), start, stop, delimiter, csv_tokenizer.QUOTE, *looked)
-    assert found == csv_tokenizer._plain_find_cells(padded(text), start, stop, delimiter, csv_tokenizer.QUOTE, *meant)
+    found = csv_tokenizer._find_cells(pad(text), start, stop, delimiter, csv_tokenizer.QUOTE, *looked)
+    assert found == csv_tokenizer._plain_find_cells(pad(text), start, stop, delimiter, csv_tokenizer.QUOTE, *meant)
     count, odd, _, _ = found
     marks = int(meant[1][count - 1]) + 8
     assert looked[0][:marks].tolist() == meant[0][:marks].tolist()
@@ -100,7 +100,7 @@ def test_cells_of_tables_match_the_bytewise_scan(text: bytes, delimiter: int) ->
     assert looked[2][:count].tolist() == meant[2][:count].tolist()
     assert looked[3][:odd].tolist() == meant[3][:odd].tolist()
     ends = [
-        function(padded(text), start, stop, delimiter, csv_tokenizer.QUOTE, csv_tokenizer.NO_STRAYS)
+        function(pad(text), start, stop, delimiter, csv_tokenizer.QUOTE, csv_tokenizer.NO_STRAYS)
         for function in (csv_tokenizer._find_last_record_end, csv_tokenizer._plain_find_last_record_end)
     ]
     assert ends[0] == ends[1]
@@ -109,23 +109,21 @@ def test_cells_of_tables_match_the_bytewise_scan(text: bytes, delimiter: int) ->
 @given(texts("aZ_9'' .é".encode()))
 def test_words_of_texts_match_the_bytewise_scan(text: bytes) -> None:
     looked, meant = room(text)[0], room(text)[0]
-    count = ngrams._find_words(padded(text), PADDING_BYTES, PADDING_BYTES + len(text), looked)
-    assert count == ngrams._plain_find_words(padded(text), PADDING_BYTES, PADDING_BYTES + len(text), meant)
+    count = ngrams._find_words(pad(text), PADDING_BYTES, PADDING_BYTES + len(text), looked)
+    assert count == ngrams._plain_find_words(pad(text), PADDING_BYTES, PADDING_BYTES + len(text), meant)
     assert looked[:count].tolist() == meant[:count].tolist()
 
 
 @given(texts("abcdefgé".encode()), st.sampled_from([b'"', b"\\", b"\n", b"\x1f"]))
 def test_ends_of_strings_match_the_bytewise_scan(text: bytes, end: bytes) -> None:
-    both = [
-        find(padded(text + end), PADDING_BYTES) for find in (strings._find_string_end, strings._plain_find_string_end)
-    ]
+    both = [find(pad(text + end), PADDING_BYTES) for find in (strings._find_string_end, strings._plain_find_string_end)]
     assert both[0] == both[1] == (PADDING_BYTES + len(text), any(byte >= 128 for byte in text))
 
 
 @given(st.binary(max_size=70), WORDS)
 def test_hashes_of_names_match_the_bytewise_hash(name: bytes, seed: int) -> None:
-    found = hashing._hash_bytes(padded(name), PADDING_BYTES, PADDING_BYTES + len(name), np.uint64(seed))
-    assert int(found) == hashing._plain_hash_bytes(padded(name), PADDING_BYTES, PADDING_BYTES + len(name), seed)
+    found = hashing._hash_bytes(pad(name), PADDING_BYTES, PADDING_BYTES + len(name), np.uint64(seed))
+    assert int(found) == hashing._plain_hash_bytes(pad(name), PADDING_BYTES, PADDING_BYTES + len(name), seed)
 
 
 @given(WORDS, WORDS, st.integers(0, 31))

@@ -276,7 +276,7 @@ def plain(text: str) -> str:
     return re.sub(r"( +[\d,.]+){5}$", lambda found: found[0].rsplit(maxsplit=1)[0], text, flags=re.MULTILINE)
 
 
-def learned(texts: Path, command: str, model: Path) -> tuple[str, str, int, bytes | None, bool]:
+def learn_in_process(texts: Path, command: str, model: Path) -> tuple[str, str, int, bytes | None, bool]:
     """In a process of its own, where nothing has imported NumPy."""
     arguments = ["learn", *command.split(), "--save", str(model)]
     done = subprocess.run(
@@ -288,15 +288,15 @@ def learned(texts: Path, command: str, model: Path) -> tuple[str, str, int, byte
     return plain(done.stdout), plain(errors).rstrip(), done.returncode, content, imported == "True"
 
 
-def learned_here(
+def learn_here(
     texts: Path, command: str, model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> tuple[str, str, int, bytes | None]:
     """Where NumPy is imported already."""
     monkeypatch.chdir(texts)
     code = main(["learn", *command.split(), "--save", str(model)])
-    told = capsys.readouterr()
+    captured = capsys.readouterr()
     content = model.read_bytes() if model.exists() else None
-    return plain(told.out), plain(told.err).rstrip(), code, content
+    return plain(captured.out), plain(captured.err).rstrip(), code, content
 
 
 @pytest.mark.skipif(not library.IS_SUPPORTED_PLATFORM, reason="the compiled library is for CPython on Linux on x86-64")
@@ -305,10 +305,10 @@ def test_learning_without_numpy_gives_the_same_bytes(
     texts: Path, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = tmp_path / "m.model"
-    here = learned_here(texts, command, model, capsys, monkeypatch)
+    here = learn_here(texts, command, model, capsys, monkeypatch)
     assert here[2] == 0
     model.unlink()
-    *there, imported = learned(texts, command, model)
+    *there, imported = learn_in_process(texts, command, model)
     assert tuple(there) == here
     assert not imported
 
@@ -319,9 +319,9 @@ def test_paths_that_need_numpy_give_the_same_bytes(
     texts: Path, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = tmp_path / "m.model"
-    here = learned_here(texts, command, model, capsys, monkeypatch)
+    here = learn_here(texts, command, model, capsys, monkeypatch)
     model.unlink(missing_ok=True)
-    assert learned(texts, command, model)[:4] == here
+    assert learn_in_process(texts, command, model)[:4] == here
 
 
 def test_numpy_is_used_without_compiled_code(texts: Path) -> None:

@@ -54,11 +54,11 @@ def cells(text: Any, marks: Any, k: int, values: Any, at: int) -> Any:
 
 
 @compiled
-def written(marks: Any, at: int, base: int, mask: Any) -> int:
+def write_positions(marks: Any, at: int, base: int, mask: Any) -> int:
     return write_bit_positions(marks, at, base, mask)
 
 
-def padded(text: str) -> Any:
+def pad(text: str) -> Any:
     """With nothing to be read beyond the padding but what would be noticed."""
     return np.frombuffer(b"7" * PADDING_BYTES + text.encode() + b"7" * PADDING_BYTES, np.uint8)
 
@@ -85,7 +85,7 @@ def test_eight_terms_match_the_scalar_code(parts: list[tuple[str, str, str, str]
     found: list[Any] = []
     for read in (terms, byte_scan._eight_terms):
         indices, values = np.zeros(8, np.uint32), np.zeros(8, np.float32)
-        flags, last = read(padded(text), marks, 1, before, indices, values, 0)
+        flags, last = read(pad(text), marks, 1, before, indices, values, 0)
         found.append((int(flags), int(last), indices, values))
     (flags, last, indices, values), (meant, last_meant, indices_meant, values_meant) = found
     for i, (name, _, value, _) in enumerate(parts):
@@ -114,8 +114,8 @@ def test_eight_cells_match_the_scalar_code(parts: list[str]) -> None:
         places.append(PADDING_BYTES + len(text) - 1)
     marks = np.array(places + [PADDING_BYTES + len(text)] * 24, np.uint32)
     found, meant = np.zeros(8), np.zeros(8)
-    flags = int(cells(padded(text), marks, 1, found, 0))
-    must = int(byte_scan._eight_cells(padded(text), marks, 1, meant, 0))
+    flags = int(cells(pad(text), marks, 1, found, 0))
+    must = int(byte_scan._eight_cells(pad(text), marks, 1, meant, 0))
     for i, part in enumerate(parts):
         assert flags >> i & 1 >= must >> i & 1, part
         if not must >> i & 1 and len(part) <= SURE and len(text) <= PADDING_BYTES:
@@ -127,7 +127,7 @@ def test_eight_cells_match_the_scalar_code(parts: list[str]) -> None:
 @given(masks, st.integers(0, 9))
 def test_spread_writes_the_positions_of_set_bits(mask: int, at: int) -> None:
     found, meant = (np.full(at + 64 + SPARE_MARKS, 7, np.uint32) for _ in range(2))
-    after = int(written(found, at, 1000, np.uint64(mask)))
+    after = int(write_positions(found, at, 1000, np.uint64(mask)))
     assert after == byte_scan._spread(meant, at, 1000, mask) == at + mask.bit_count()
     assert found[:after].tolist() == meant[:after].tolist()
     assert (found[after + SPARE_MARKS :] == 7).all()

@@ -88,7 +88,7 @@ def test_a_user_kernel_is_compiled_with_a_message() -> None:
     assert done.stderr == "Compiling twice (first use only) …\n"
 
 
-def harmed(content: bytes) -> list[bytes]:
+def list_damaged(content: bytes) -> list[bytes]:
     flipped = [
         content[:k] + bytes([content[k] ^ 4]) + content[k + 1 :] for k in (0, 60, len(content) // 2, -1 + len(content))
     ]
@@ -98,7 +98,7 @@ def harmed(content: bytes) -> list[bytes]:
 @pytest.mark.parametrize("which", ["cpu", "kernels"])
 def test_a_damaged_library_is_refused(which: str, copy: Path) -> None:
     path = copy / (CPU_FILE if which == "cpu" else next(p.name for p in copy.glob("kernels-*.so")))
-    for content in harmed(path.read_bytes()):
+    for content in list_damaged(path.read_bytes()):
         path.write_bytes(content)
         with pytest.raises(LibraryError, match=r"damaged, or not the one that belongs to this version: install"):
             KernelLibrary(str(copy), None)

@@ -67,7 +67,7 @@ def stream(seed: int, rows: int, columns: int = 6, kind: Any = np.float64) -> tu
 # --- The schedule ---
 
 
-def sampled_up_to(last: int) -> list[int]:
+def list_sampled_up_to(last: int) -> list[int]:
     times, t = [], 0
     while (t := next_sampled.function(t)) <= last:
         times.append(t)
@@ -75,7 +75,7 @@ def sampled_up_to(last: int) -> list[int]:
 
 
 def test_all_of_the_first_examples_and_one_of_every_later_stratum_are_sampled() -> None:
-    times = sampled_up_to(2**20)
+    times = list_sampled_up_to(2**20)
     assert times[:FULLY_SAMPLED_EXAMPLES] == list(range(1, FULLY_SAMPLED_EXAMPLES + 1))
     start, size = FULLY_SAMPLED_EXAMPLES, FULLY_SAMPLED_EXAMPLES // STRATA_PER_OCTAVE
     while start < 2**20:
@@ -85,7 +85,7 @@ def test_all_of_the_first_examples_and_one_of_every_later_stratum_are_sampled() 
 
 
 def test_the_next_sampled_example_depends_on_the_number_of_examples_alone() -> None:
-    times = sampled_up_to(300_000)
+    times = list_sampled_up_to(300_000)
     for before, after in zip(
         times[FULLY_SAMPLED_EXAMPLES - 3 :: 7], times[FULLY_SAMPLED_EXAMPLES - 2 :: 7], strict=False
     ):
@@ -95,7 +95,7 @@ def test_the_next_sampled_example_depends_on_the_number_of_examples_alone() -> N
 
 def test_every_part_of_a_long_run_is_sampled() -> None:
     for rows in (1_000, 20_000, 500_000):
-        times = sampled_up_to(rows)
+        times = list_sampled_up_to(rows)
         weights = np.array([sampled_weight.function(t) for t in times], float)
         late = np.array(times) > rows / 2
         assert weights[late].sum() > 0.2 * weights.sum()
@@ -175,7 +175,7 @@ ROWS = 200 if JIT_DISABLED else 3 * FULLY_SAMPLED_EXAMPLES
 EACH = pytest.mark.parametrize("name", MODELS)
 
 
-def learned(name: str, X: Any, y: Any, **more: Any) -> Any:
+def learn(name: str, X: Any, y: Any, **more: Any) -> Any:
     return MODELS[name]().partial_fit(X, y, classes=LABELS, **more)
 
 
@@ -183,16 +183,16 @@ def learned(name: str, X: Any, y: Any, **more: Any) -> Any:
 @pytest.mark.parametrize("kind", [pytest.param(np.float32, marks=slow_unless(False)), np.float64])
 def test_every_way_to_learn_gives_the_same_sample(name: str, kind: Any) -> None:
     X, y = stream(10, ROWS, kind=kind)
-    batch = to_bytes(learned(name, X, y))
+    batch = to_bytes(learn(name, X, y))
     assert from_bytes(batch, "").ledger_.examples <= ROWS
-    chunks, resumed, ones, dicts = (learned(name, X[:1], y[:1]) for _ in range(4))
+    chunks, resumed, ones, dicts = (learn(name, X[:1], y[:1]) for _ in range(4))
     for start in range(1, ROWS, 97):
         chunks.partial_fit(X[start : start + 97], y[start : start + 97])
         resumed = from_bytes(to_bytes(resumed), "").partial_fit(X[start : start + 97], y[start : start + 97])
     for x, label in zip(X[1:], y[1:], strict=True):
         ones.learn_one(x, label)
         dicts.learn_one({j: float(v) for j, v in enumerate(x)}, label)
-    for other in (chunks, resumed, ones, dicts, learned(name, sp.csr_matrix(X), y)):
+    for other in (chunks, resumed, ones, dicts, learn(name, sp.csr_matrix(X), y)):
         assert to_bytes(other) == batch
 
 
@@ -201,7 +201,7 @@ def test_duplicate_and_unsorted_features_are_recorded_as_learned(name: str) -> N
     X, y = stream(11, ROWS)
     plain = sp.csr_matrix(X)
     halves = np.repeat(plain.data / 2.0, 2), np.repeat(plain.indices, 2), 2 * plain.indptr
-    assert to_bytes(learned(name, sp.csr_matrix(halves, plain.shape), y)) == to_bytes(learned(name, plain, y))
+    assert to_bytes(learn(name, sp.csr_matrix(halves, plain.shape), y)) == to_bytes(learn(name, plain, y))
 
 
 def wide(rows: int, columns: int) -> tuple[Any, Any]:
@@ -215,10 +215,10 @@ def wide(rows: int, columns: int) -> tuple[Any, Any]:
 def test_with_more_features_than_table_rows_batches_do_not_matter(name: str) -> None:
     rows, columns = (150, MAX_DIRECT_SLOTS + 500) if JIT_DISABLED else (900, 2 * MAX_DIRECT_SLOTS)
     X, y = wide(rows, columns)
-    batch = learned(name, X, y)
+    batch = learn(name, X, y)
     sample = batch._state.feature_sample
     assert 0 < len(sample.moments.keys) == len(sample.moments.table) < columns
-    chunks, grown, ones = learned(name, X[:1], y[:1]), MODELS[name](), learned(name, X[:1], y[:1])
+    chunks, grown, ones = learn(name, X[:1], y[:1]), MODELS[name](), learn(name, X[:1], y[:1])
     for start in range(1, rows, 61):
         chunks.partial_fit(X[start : start + 61], y[start : start + 61])
         chunks = from_bytes(to_bytes(chunks), "")
@@ -279,7 +279,7 @@ def test_batches_and_single_examples_may_alternate() -> None:
             mixed.learn_one(x, label)
         if start + 20 < ROWS:
             mixed.partial_fit(X[start + 20 : start + 50], y[start + 20 : start + 50])
-    assert to_bytes(mixed) == to_bytes(learned("perceptron", X, y))
+    assert to_bytes(mixed) == to_bytes(learn("perceptron", X, y))
 
 
 # --- Learners of other kinds ---
@@ -390,7 +390,7 @@ def cancer(tmp_path_factory: pytest.TempPathFactory) -> str:
     return model
 
 
-def inspected(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+def inspect_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     capsys.readouterr()
     assert main(["inspect", *arguments, "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -399,7 +399,7 @@ def inspected(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, 
 
 def test_inspect_ranks_by_weight_times_deviation(cancer: str, capsys: pytest.CaptureFixture[str]) -> None:
     X, _ = load_breast_cancer(return_X_y=True)
-    found = inspected(capsys, cancer, "--top", "30")
+    found = inspect_json(capsys, cancer, "--top", "30")
     model = novikoff.load(cancer)._working_model()
     exact = np.abs(model.coef_[0]) * X.std(axis=0)
     names = list(model._state.names.columns)
@@ -460,7 +460,7 @@ def test_features_without_a_deviation_are_listed_last() -> None:
 def test_inspect_shows_many_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = str(tmp_path / "m.model")
     assert main(["learn", "iris", "--learner", "perceptron", "--multiclass", "kesler", "--save", model, "--quiet"]) == 0
-    found = inspected(capsys, model, "--top", "50")
+    found = inspect_json(capsys, model, "--top", "50")
     importances = [row["importance"] for row in found["weights"]]
     assert importances == sorted(importances, reverse=True)
     assert set(found["intercept"]) == {row["speaks_for"] for row in found["weights"]}
@@ -489,6 +489,6 @@ def test_winnow_and_maps_have_importances(tmp_path: Path, capsys: pytest.Capture
     assert (
         main(["learn", "iris", "--positive-label", "setosa", "--feature-map", "poly:2", "--save", file, "--quiet"]) == 0
     )
-    found = inspected(capsys, file)
+    found = inspect_json(capsys, file)
     assert all(row["importance"] is not None for row in found["weights"])
     assert any("·" in str(row["feature"]) or "*" in str(row["feature"]) for row in found["weights"])

@@ -13,7 +13,7 @@ from novikoff import InputError
 from novikoff.cli.main import main
 from novikoff.data import cache
 from novikoff.data.text_source import TextSource
-from tests.helpers.read_files import collected
+from tests.helpers.read_files import read_files
 
 pytestmark = pytest.mark.plain_python_coverage
 
@@ -51,20 +51,20 @@ def no_text(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_cache_gives_the_rows_of_the_text(data: Path, no_text: Any) -> None:
-    plain = collected(data, block=1000)
-    assert collected(data, block=1000, cache=True) == plain
+    plain = read_files(data, block=1000)
+    assert read_files(data, block=1000, cache=True) == plain
     no_text()
     for threads in (1, 3):
-        assert collected(data, cache=True, threads=threads) == plain
+        assert read_files(data, cache=True, threads=threads) == plain
 
 
 def test_the_cache_stores_every_part_of_a_row(tmp_path: Path, no_text: Any) -> None:
     path = tmp_path / "data.vw"
     path.write_text("1 2 |a x y:0.5\n-1 |a x\n\n3 0.5 'tag |b z |a y\n" * 50)
-    plain = collected(path, block=300)
-    assert collected(path, block=300, cache=True) == plain
+    plain = read_files(path, block=300)
+    assert read_files(path, block=300, cache=True) == plain
     no_text()
-    assert collected(path, cache=True) == plain
+    assert read_files(path, cache=True) == plain
 
 
 def test_models_are_the_same_with_and_without_a_cache(data: Path, tmp_path: Path) -> None:
@@ -78,13 +78,13 @@ def test_models_are_the_same_with_and_without_a_cache(data: Path, tmp_path: Path
 
 
 def test_a_stale_cache_is_not_used(data: Path) -> None:
-    collected(data, cache=True)
+    read_files(data, cache=True)
     data.write_text(lines(400, seed=1))
-    assert collected(data, cache=True) == collected(data)
+    assert read_files(data, cache=True) == read_files(data)
     status = os.stat(data)
     data.write_text(lines(400, seed=2)[: status.st_size].ljust(status.st_size - 1) + "\n")
     os.utime(data, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
-    assert collected(data, cache=True) == collected(data)
+    assert read_files(data, cache=True) == read_files(data)
 
 
 def test_a_cache_of_other_reading_options_is_not_used(tmp_path: Path) -> None:
@@ -96,13 +96,13 @@ def test_a_cache_of_other_reading_options_is_not_used(tmp_path: Path) -> None:
         {"hash_bits": 10, "signed_hash": True},
         {"interactions": ("ab",)},
     ):
-        assert collected(path, cache=True, **options) == collected(path, **options)
+        assert read_files(path, cache=True, **options) == read_files(path, **options)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_damaged_cache_is_rebuilt(data: Path, threads: int) -> None:
-    plain = collected(data, block=2000)
-    collected(data, block=2000, cache=True)
+    plain = read_files(data, block=2000)
+    read_files(data, block=2000, cache=True)
     path = cache.cache_path(str(data))
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
@@ -111,24 +111,24 @@ def test_a_damaged_cache_is_rebuilt(data: Path, threads: int) -> None:
         flipped = bytearray(whole)
         flipped[place] ^= 1 << int(rng.integers(8))
         path.write_bytes(flipped)
-        assert collected(data, block=1500, cache=True, threads=threads)["rows"] == plain["rows"], place
+        assert read_files(data, block=1500, cache=True, threads=threads)["rows"] == plain["rows"], place
         assert path.read_bytes() != bytes(flipped)
     for size in [0, 1, 8, 15, 16, 17, 100, *rng.integers(0, len(whole), 30).tolist(), len(whole) - 1]:
         path.write_bytes(whole[:size])
-        assert collected(data, cache=True, threads=threads)["rows"] == plain["rows"], size
+        assert read_files(data, cache=True, threads=threads)["rows"] == plain["rows"], size
 
 
 def test_a_bad_line_leaves_no_temporary_file(data: Path) -> None:
     with open(data, "a") as file:
         file.write("1 x:1\n")
     with pytest.raises(InputError, match=r"data\.svm:501: "):
-        collected(data, cache=True)
+        read_files(data, cache=True)
     assert os.listdir(data.parent) == ["data.svm"]
-    skipped = collected(data, cache=True, bad_lines="skip")
+    skipped = read_files(data, cache=True, bad_lines="skip")
     assert skipped["bad"] == {"index": 1}
-    assert collected(data, cache=True, bad_lines="skip") == skipped
+    assert read_files(data, cache=True, bad_lines="skip") == skipped
     with pytest.raises(InputError, match=r"data\.svm:501: "):
-        collected(data, cache=True)
+        read_files(data, cache=True)
 
 
 def test_a_cache_needs_hashed_features(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

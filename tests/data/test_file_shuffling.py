@@ -29,7 +29,7 @@ from novikoff.data.shuffle.buckets import Sizes
 from novikoff.data.shuffle.external import BATCH_WORDS, Shuffler, get_recorded_seed
 from novikoff.data.shuffle.permutation import describe_shuffle, permutation
 from novikoff.errors import InputError
-from tests.helpers.read_files import collect, collected
+from tests.helpers.read_files import collect_batches, read_files
 
 ROWS = 120 if JIT_DISABLED else 3000
 MB = 1 << 20
@@ -116,13 +116,13 @@ def write(path: Path, kind: Kind, lines: list[str]) -> Path:
     return path
 
 
-def shuffled(*paths: Path, seed: int = 0, sizes: Sizes | None = None, **options: Any) -> DataReader:
+def read_shuffled(*paths: Path, seed: int = 0, sizes: Sizes | None = None, **options: Any) -> DataReader:
     reading = DataReader([str(path) for path in paths], ReadOptions(**options))
     reading.shuffler = Shuffler(seed, sizes=sizes)
     return reading
 
 
-def permuted(seen: dict[str, Any], order: Any) -> dict[str, Any]:
+def permute(seen: dict[str, Any], order: Any) -> dict[str, Any]:
     """What was collected from files, in another order; queries are not kept."""
     listed = ("rows", "labels", "weights", "sets", "where")
     return {**seen, **{k: [seen[k][i] for i in order] for k in listed if seen[k]}, "groups": []}
@@ -133,11 +133,11 @@ def permuted(seen: dict[str, Any], order: Any) -> dict[str, Any]:
 def test_rows_of_every_format_follow_the_permutation(name: str, sizes: Sizes, tmp_path: Path) -> None:
     kind = KINDS[name]
     path = write(tmp_path / kind.name, kind, lines_of(kind))
-    expected = collected(path, **kind.options)
-    reading = shuffled(path, seed=5, sizes=sizes, **kind.options)
+    expected = read_files(path, **kind.options)
+    reading = read_shuffled(path, seed=5, sizes=sizes, **kind.options)
     assert reading.shuffler is not None
     for number in range(3):
-        assert collect(reading) == permuted(expected, permutation(5, number, ROWS))
+        assert collect_batches(reading) == permute(expected, permutation(5, number, ROWS))
     assert reading.shuffle_record() == describe_shuffle(5, ROWS)
     assert (reading.shuffler.temporary_bytes > 0) == (sizes is TINY)
 
@@ -146,15 +146,15 @@ def test_rows_of_every_format_follow_the_permutation(name: str, sizes: Sizes, tm
 def test_buffer_and_bucket_sizes_do_not_change_the_order(sizes: Sizes, tmp_path: Path) -> None:
     kind = KINDS["svmlight"]
     path = write(tmp_path / kind.name, kind, lines_of(kind)[:500])
-    expected = permuted(collected(path), permutation(2, 0, min(ROWS, 500)))
-    assert collect(shuffled(path, seed=2, sizes=sizes)) == expected
+    expected = permute(read_files(path), permutation(2, 0, min(ROWS, 500)))
+    assert collect_batches(read_shuffled(path, seed=2, sizes=sizes)) == expected
 
 
 def test_a_row_longer_than_all_buffers_is_shuffled(tmp_path: Path) -> None:
     path = tmp_path / "d.svm"
     long = "1 " + " ".join(f"{j}:1" for j in range(1, 3000))
     path.write_text("".join(f"{line}\n" for line in ["-1 1:1", long, "-1 2:1", "1 3:1", long]))
-    assert collect(shuffled(path, sizes=TINY)) == permuted(collected(path), permutation(0, 0, 5))
+    assert collect_batches(read_shuffled(path, sizes=TINY)) == permute(read_files(path), permutation(0, 0, 5))
 
 
 def test_parquet_and_compressed_files_are_shuffled(tmp_path: Path) -> None:
@@ -168,41 +168,45 @@ def test_parquet_and_compressed_files_are_shuffled(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress(plain.read_bytes()))
     for path in (tmp_path / "d.parquet", packed):
         for sizes in (Sizes(), TINY):
-            assert collect(shuffled(path, seed=1, sizes=sizes)) == permuted(collected(path), permutation(1, 0, 100))
+            assert collect_batches(read_shuffled(path, seed=1, sizes=sizes)) == permute(
+                read_files(path), permutation(1, 0, 100)
+            )
 
 
 def test_files_are_shuffled_together_and_rows_keep_their_location(tmp_path: Path) -> None:
     kind = KINDS["csv of numbers"]
     lines = lines_of(kind)
     paths = [write(tmp_path / f"{k}.csv", kind, lines[k::3][:40]) for k in range(3)]
-    seen = collect(shuffled(*paths, seed=9, sizes=TINY))
-    assert seen == permuted(collected(*paths), permutation(9, 0, 120))
+    seen = collect_batches(read_shuffled(*paths, seed=9, sizes=TINY))
+    assert seen == permute(read_files(*paths), permutation(9, 0, 120))
     assert {where.rsplit(":", 1)[0] for where in seen["where"][:30]} == {str(path) for path in paths}
 
 
 def test_skipped_lines_are_not_numbered(tmp_path: Path) -> None:
     path = tmp_path / "d.svm"
     path.write_text("".join(f"{'nonsense' if i % 5 == 2 else 1 - i % 2 * 2} {i + 1}:1\n" for i in range(100)))
-    expected = collected(path, bad_lines="skip")
+    expected = read_files(path, bad_lines="skip")
     assert len(expected["labels"]) == 80
-    assert collect(shuffled(path, sizes=TINY, bad_lines="skip")) == permuted(expected, permutation(0, 0, 80))
+    assert collect_batches(read_shuffled(path, sizes=TINY, bad_lines="skip")) == permute(
+        expected, permutation(0, 0, 80)
+    )
     with pytest.raises(InputError, match=r"d\.svm:3: "):
-        collect(shuffled(path))
+        collect_batches(read_shuffled(path))
 
 
 def test_a_cache_gives_the_same_rows(tmp_path: Path) -> None:
     kind = KINDS["svmlight"]
     path = write(tmp_path / kind.name, kind, lines_of(kind))
-    expected = collect(shuffled(path))
-    assert collect(shuffled(path, cache=True)) == expected  # writes it
-    assert collect(shuffled(path, cache=True, sizes=TINY)) == expected  # reads it
+    expected = collect_batches(read_shuffled(path))
+    assert collect_batches(read_shuffled(path, cache=True)) == expected  # writes it
+    assert collect_batches(read_shuffled(path, cache=True, sizes=TINY)) == expected  # reads it
 
 
 def test_long_data_is_split_into_batches(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     wide = ",".join(["0.5"] * 400)
     path.write_text("".join(f"{i % 2},{i},{wide}\n" for i in range(BATCH_WORDS // 100)))
-    batches = [(len(batch), batch.rows.values[0]) for batch in shuffled(path, header=False, label="1").batches()]
+    batches = [(len(batch), batch.rows.values[0]) for batch in read_shuffled(path, header=False, label="1").batches()]
     assert len(batches) > 1
     order = permutation(0, 0, BATCH_WORDS // 100)
     firsts = np.cumsum([0, *(count for count, _ in batches[:-1])])
@@ -213,9 +217,9 @@ def test_files_with_other_columns_are_refused(tmp_path: Path) -> None:
     for name, header in (("a", "label,p,q"), ("b", "label,r,s")):
         (tmp_path / f"{name}.csv").write_text(f"{header}\n1,2,3\n0,1,1\n")
     with pytest.raises(InputError, match=r"b\.csv"):
-        collect(shuffled(tmp_path / "a.csv", tmp_path / "b.csv"))
+        collect_batches(read_shuffled(tmp_path / "a.csv", tmp_path / "b.csv"))
     with pytest.raises(InputError, match=r"wine: its columns are not those of iris"):
-        collect(shuffled(Path("iris"), Path("wine")))
+        collect_batches(read_shuffled(Path("iris"), Path("wine")))
 
 
 @pytest.mark.parametrize(

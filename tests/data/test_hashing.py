@@ -66,15 +66,15 @@ def test_slots_are_used_evenly(form: str) -> None:
 
 
 def test_a_string_table_numbers_names_in_order() -> None:
-    table, told = NameTable(), []
+    table, numbers = NameTable(), []
     hashes = np.array([hash_name(str(k % 3000).encode()) for k in range(10_000)], np.uint64)
 
     def new(at: int) -> int:
-        told.append(at)
-        return len(told) - 1
+        numbers.append(at)
+        return len(numbers) - 1
 
     assert table.numbers_of(hashes, new).tolist() == [k % 3000 for k in range(10_000)]
-    assert told == list(range(3000))
+    assert numbers == list(range(3000))
     assert table.numbers_of(hashes, new).tolist() == [k % 3000 for k in range(10_000)]
 
 

@@ -18,7 +18,7 @@ from novikoff.data.formats import svmlight
 from novikoff.data.formats.svmlight_parser import Tile, allocate_marks
 from novikoff.data.line_reader import NO_LINES, allocate_tile_text, read_lines
 from novikoff.data.text_source import FileSpan, TextBlock, open_source
-from tests.helpers.read_files import collected
+from tests.helpers.read_files import read_files
 
 CONTENTS = st.lists(st.sampled_from([b"", b"a", b"bc", b"0123456789", b"x" * 30]), max_size=30).map(b"\n".join)
 LINES = "".join(f"{1 if k % 3 else -1} {k % 7 + 1}:{k}.5 {k % 5 + 10}:1\n" for k in range(1, 400)).encode()
@@ -89,16 +89,16 @@ def test_lines_of_all_lengths_are_read_in_tiles_of_all_sizes(
     long = b"1 " + b" ".join(b"%d:%d" % (k, k) for k in range(1, 60)) + b"\n"
     path = tmp_path / "a.svm"
     path.write_bytes(LINES + b"1 7:x\n" + long + LINES + b"y 1:2\n# nothing\n\n" + LINES[:-1])
-    expected = collected(path, threads=1, bad_lines="skip")
-    with pytest.raises(InputError) as told:
-        collected(path, threads=1)
-    assert str(told.value) == f"{path}:400: expected index:value with a number as value, but '7:x' came."
+    expected = read_files(path, threads=1, bad_lines="skip")
+    with pytest.raises(InputError) as raised:
+        read_files(path, threads=1)
+    assert str(raised.value) == f"{path}:400: expected index:value with a number as value, but '7:x' came."
     monkeypatch.setattr(svmlight, "get_thread_tile", lambda: Tile(allocate_tile_text(size), *allocate_marks(size)))
     for block in (None, 700, 5000):
-        assert collected(path, threads=threads, bad_lines="skip", block=block) == expected
+        assert read_files(path, threads=threads, bad_lines="skip", block=block) == expected
         with pytest.raises(InputError) as again:
-            collected(path, threads=threads, block=block)
-        assert str(again.value) == str(told.value)
+            read_files(path, threads=threads, block=block)
+        assert str(again.value) == str(raised.value)
 
 
 def test_a_line_longer_than_a_tile_is_read(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def naive(labels: list[Any]) -> tuple[int, int, float]:
     return n, sum(a != b for a, b in pairwise(labels)), expected
 
 
-def counted(order: LabelOrder) -> tuple[int, int, float]:
+def get_counts(order: LabelOrder) -> tuple[int, int, float]:
     return order.examples, order.changes, order.expected_changes
 
 
@@ -81,7 +81,7 @@ def test_counts_do_not_depend_on_batches(labels: list[int], two: bool, cuts: lis
     for code in codes[len(codes) // 2 :].tolist():
         if code != absent:
             mixed.add_one(code)
-    assert counted(order) == counted(one_by_one) == counted(mixed) == expected
+    assert get_counts(order) == get_counts(one_by_one) == get_counts(mixed) == expected
 
 
 @pytest.mark.parametrize(
@@ -103,13 +103,13 @@ def test_the_threshold_is_as_documented(runs: list[int], is_sorted: bool) -> Non
     labels = np.repeat(np.arange(len(runs)) % 2, runs).astype(np.int64)
     order.add(labels, classes=2)
     assert order.is_sorted == is_sorted
-    assert counted(order) == naive(labels.tolist())
+    assert get_counts(order) == naive(labels.tolist())
 
 
 def test_sets_of_labels_are_not_counted() -> None:
     order = LabelOrder()
     order.add([["a"], ["b"]], classes=2)
-    assert counted(order) == (0, 0, 0.0)
+    assert get_counts(order) == (0, 0, 0.0)
 
 
 # --- Python ---
@@ -165,7 +165,7 @@ def test_counts_continue_with_class_numbers(signs: list[int], more: list[int]) -
     order.add(np.array(signs, np.int8), 2)
     going_on = order.with_class_numbers()
     going_on.add(np.array(more, np.int64), 4)
-    assert counted(going_on) == naive([(sign + 1) // 2 for sign in signs] + more)
+    assert get_counts(going_on) == naive([(sign + 1) // 2 for sign in signs] + more)
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=5))
@@ -186,7 +186,7 @@ def test_codes_may_be_overwritten_after_they_were_added() -> None:
     for _ in range(20):
         order.add(codes, 2)
         codes[:] = 1 - codes
-    assert counted(order) == (160, 19, 80.0)
+    assert get_counts(order) == (160, 19, 80.0)
 
 
 def test_alternating_and_shuffled_rows_give_no_warning() -> None:

@@ -22,7 +22,7 @@ from novikoff.cli.main import main
 from novikoff.data import text_source
 from novikoff.data.formats import svmlight
 from novikoff.data.parallel import run_in_order
-from tests.helpers.read_files import collected
+from tests.helpers.read_files import read_files
 
 LINES = "".join(f"{1 if k % 3 else -1} {k % 7 + 1}:{k}.5 {k % 5 + 10}:1\n" for k in range(1, 400)).encode()
 PACKERS = {
@@ -40,9 +40,9 @@ def test_compressed_files_are_detected_by_content(kind: str, tmp_path: Path) -> 
     packed.write_bytes(PACKERS[kind](LINES))
     half = LINES.index(b"\n", len(LINES) // 2) + 1
     parts.write_bytes(PACKERS[kind](LINES[:half]) + PACKERS[kind](LINES[half:]))
-    expected = collected(plain)
+    expected = read_files(plain)
     for path in (packed, parts):
-        got = collected(path, block=500)
+        got = read_files(path, block=500)
         assert got["rows"] == expected["rows"]
         assert [w.rpartition(":")[2] for w in got["where"]] == [w.rpartition(":")[2] for w in expected["where"]]
 
@@ -54,7 +54,7 @@ def test_a_broken_archive_is_reported(kind: str, tmp_path: Path) -> None:
     content = bytearray(PACKERS[kind](LINES))
     path.write_bytes(content[: len(content) * 2 // 3])
     with pytest.raises(InputError, match=r"broken\.svm: (can't be read to its end|became shorter)|:\d+: "):
-        collected(path)
+        read_files(path)
     assert main(["learn", str(path), "--save", str(model), "--quiet"]) == 2
     assert model.read_bytes() == b"as it was"
 

@@ -78,7 +78,7 @@ def _files(names: list[str]) -> list[Any]:
     return [FileShard(name, ReadOptions()) for name in names]
 
 
-def scaled(client: Any, workers: int) -> None:
+def scale_cluster(client: Any, workers: int) -> None:
     client.cluster.scale(workers)
     until = time.monotonic() + 60
     while len(client.scheduler_info()["workers"]) != workers and time.monotonic() < until:
@@ -89,7 +89,7 @@ def test_the_same_bytes_for_one_two_and_three_workers(
     client: Any, names: list[str], expected: bytes, mixing: str
 ) -> None:
     for workers in (1, 2, 3) if mixing == "mistakes" else (2, 3):
-        scaled(client, workers)
+        scale_cluster(client, workers)
         assert len(client.scheduler_info()["workers"]) == workers
         assert run_rounds(DaskExecutor(client), _files(names), _plan(mixing))[0] == expected
 
@@ -116,7 +116,7 @@ def test_killed_workers_do_not_change_the_model(
 ) -> None:
     """In every round a worker dies in the midst of a shard, and what it held of others is lost. There is one more than
     die: Dask takes its time to start others."""
-    scaled(client, ROUNDS + 1)
+    scale_cluster(client, ROUNDS + 1)
     before = set(client.run(os.getpid).values())
     shards = [*_files(names[:2]), Deadly(names[2], ReadOptions(), folder=str(tmp_path)), *_files(names[3:])]
     message, _ = run_rounds(DaskExecutor(client), shards, _plan(mixing))
@@ -193,9 +193,9 @@ def test_an_incompatible_worker_is_named(client: Any, names: list[str], code: st
     try:
         client.wait_for_workers(count + 1, timeout=60)
         odd = next(w for w, about in client.scheduler_info()["workers"].items() if about["name"] == "odd")
-        with pytest.raises(InputError, match=BROKEN[code]) as told:
+        with pytest.raises(InputError, match=BROKEN[code]) as raised:
             DistributedLearner(AROW(), rounds=1, client=client).fit(names)
-        assert odd in str(told.value)
+        assert odd in str(raised.value)
     finally:
         worker.kill()
         worker.wait()
@@ -220,8 +220,8 @@ def test_an_incompatible_scheduler_is_named(names: list[str], tmp_path: Path, co
         while not (address.exists() and address.stat().st_size) and time.monotonic() < until:
             time.sleep(0.05)
         where = json.loads(address.read_text())["address"]
-        told = f"The scheduler {where} {BROKEN[code]}"
-        with connect(where) as other, pytest.raises(InputError, match=told):
+        raised = f"The scheduler {where} {BROKEN[code]}"
+        with connect(where) as other, pytest.raises(InputError, match=raised):
             DistributedLearner(AROW(), rounds=1, client=other).fit(names)
     finally:
         for process in (worker, scheduler):
@@ -262,13 +262,17 @@ def test_arrays_bags_frames_and_delayed_batches_are_learned(client: Any) -> None
     pairs = [(X[cut], y[cut]) for cut in cuts]
     plain = to_bytes(DistributedLearner(Perceptron(), rounds=2, client=client).fit(pairs).model_)
     arrays = da.from_array(X, chunks=(100, 5)), da.from_array(y, chunks=150)
-    delayed = [dask.delayed(_made)(k) for k in range(3)]
-    for data in (arrays, (db.from_delayed([dask.delayed(_listed)(k) for k in range(3)]), None), (delayed, None)):
+    delayed = [dask.delayed(_build_batch)(k) for k in range(3)]
+    for data in (
+        arrays,
+        (db.from_delayed([dask.delayed(_build_batch_list)(k) for k in range(3)]), None),
+        (delayed, None),
+    ):
         there = DistributedLearner(Perceptron(), rounds=2, client=client).fit(*data)
         assert to_bytes(there.model_) == plain
     one = DistributedLearner(Perceptron(), rounds=2, client=client).fit(arrays[0].rechunk(300), arrays[1].rechunk(300))
     assert to_bytes(one.model_) == to_bytes(Perceptron(passes=2, shuffle=False).fit(X, y))
-    mapped = db.from_sequence(range(3), npartitions=3).map(_made)
+    mapped = db.from_sequence(range(3), npartitions=3).map(_build_batch)
     assert to_bytes(DistributedLearner(Perceptron(), rounds=2, client=client).fit(mapped).model_) == plain
     frame = dd.from_pandas(pd.DataFrame(X).rename(columns=str).assign(label=y), npartitions=3)
     rows, labels = frame.drop(columns="label"), frame["label"]
@@ -293,13 +297,13 @@ def test_arrays_bags_frames_and_delayed_batches_are_learned(client: Any) -> None
         DistributedLearner(AROW(), rounds=1, client=client).fit(arrays[0], arrays[1][:200])
 
 
-def _made(k: int) -> Any:
+def _build_batch(k: int) -> Any:
     X, y = real(3, rows=300)
     return X[100 * k : 100 * k + 100], y[100 * k : 100 * k + 100]
 
 
-def _listed(k: int) -> Any:
-    return [_made(k)]
+def _build_batch_list(k: int) -> Any:
+    return [_build_batch(k)]
 
 
 def test_a_shard_that_is_missing_is_named_by_its_worker(client: Any, names: list[str]) -> None:
@@ -323,12 +327,12 @@ def test_the_command_line_learns_on_a_cluster(
     certificate = str(tmp_path / "c.json")
     base = ["cluster", "learn", pattern, "--scheduler", client.scheduler.address, "--rounds", "2"]
     assert main([*base, "--save", str(model), "--certificate", certificate, "--json"]) == 0
-    told = capsys.readouterr()
-    report = json.loads(told.out)
+    raised = capsys.readouterr()
+    report = json.loads(raised.out)
     assert (report["shards"], report["rounds"], report["examples"]) == (5, 2, 4000)
-    assert "dashboard" in told.err
-    assert told.err.splitlines()[0] == "auto can't be mixed across shards: using arow"
-    lines = told.err.splitlines()
+    assert "dashboard" in raised.err
+    assert raised.err.splitlines()[0] == "auto can't be mixed across shards: using arow"
+    lines = raised.err.splitlines()
     assert [line.split()[0] for line in lines if line[:8].strip().isdigit()] == ["1", "2"]
     assert lines[3] == f"reading     {names[0]} and 4 more: svmlight"
     assert lines[4].startswith("label       ")

@@ -53,14 +53,14 @@ from novikoff.distributed.ledger import DistributedLedger, ledger_at_step, merge
 from novikoff.distributed.shards import BatchShard
 from novikoff.ledger import EXAMPLES, MAX_LISTED_MISTAKES, count_mistake
 from novikoff.model_file import to_bytes
-from tests.helpers.learners import ALL, fresh, suited
-from tests.helpers.multiclass_schemes import examples
+from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
+from tests.helpers.multiclass_schemes import draw_examples
 from tests.helpers.streams import real
 
 # Most tests leave the choice of the learner to the default, which is not their subject.
 pytestmark = pytest.mark.filterwarnings("ignore::novikoff.DefaultLearnerWarning")
 ALONE = ("auto", "voted", "elimination", "halving", "rectangle", "kernel")
-MIXABLE = [name for name in ALL if not name.startswith(ALONE)]
+MIXABLE = [name for name in ALL_LEARNERS if not name.startswith(ALONE)]
 
 
 def parts(X: Any, y: Any, shards: int) -> list[tuple[Any, Any]]:
@@ -83,15 +83,15 @@ def test_a_warning_names_the_learner_that_replaces_the_default() -> None:
 @pytest.mark.parametrize("name", MIXABLE)
 def test_one_shard_equals_fit(name: str) -> None:
     X, y = real(3, rows=80)
-    X = suited(name, X)
-    alone = DistributedLearner(fresh(name), rounds=3).fit([(X, y)])
-    assert to_bytes(alone.model_) == to_bytes(fresh(name, passes=3).fit(X, y))
+    X = clip_to_range(name, X)
+    alone = DistributedLearner(make_learner(name), rounds=3).fit([(X, y)])
+    assert to_bytes(alone.model_) == to_bytes(make_learner(name, passes=3).fit(X, y))
     assert [one.records[0].examples for one in alone.ledger_.rounds] == [80] * 3
     assert alone.ledger_.mistakes == alone.ledger_.mixed("mistakes") == alone.model_.ledger_.mistakes
 
 
 def test_one_shard_equals_fit_for_many_classes() -> None:
-    X, y = examples(1, rows=90)
+    X, y = draw_examples(1, rows=90)
     alone = DistributedLearner(Kesler(Perceptron(average=True)), rounds=2).fit([(X, y)])
     assert to_bytes(alone.model_) == to_bytes(Kesler(Perceptron(average=True, passes=2, shuffle=False)).fit(X, y))
 
@@ -122,7 +122,7 @@ def test_one_file_equals_learn(tmp_path: Path) -> None:
 # --- What mixing is ---
 
 
-def twin(pairs: list[tuple[Any, Any]], rounds: int) -> tuple[Any, Any]:
+def reference_mixture(pairs: list[tuple[Any, Any]], rounds: int) -> tuple[Any, Any]:
     """Iterative parameter mixing of the averaged Perceptron in plain Python: w, and the mean of all hypotheses."""
     w = mean = np.zeros(pairs[0][0].shape[1] + 1)
     steps = 0
@@ -147,7 +147,7 @@ def twin(pairs: list[tuple[Any, Any]], rounds: int) -> tuple[Any, Any]:
 def test_the_model_is_the_mean_of_the_shards(shards: int) -> None:
     X, y = real(2, rows=120, columns=5)
     pairs = parts(X, y, shards)
-    w, mean = twin(pairs, 4)
+    w, mean = reference_mixture(pairs, 4)
     last = DistributedLearner(Perceptron(), rounds=4).fit(pairs).model_
     averaged = DistributedLearner(Perceptron(average=True), rounds=4).fit(pairs).model_
     for model, expected in ((last, w), (averaged, mean)):
@@ -159,9 +159,9 @@ def test_the_model_is_the_mean_of_the_shards(shards: int) -> None:
 def test_equal_shards_give_the_model_of_one_of_them(name: str) -> None:
     """A mean of equals, whatever the geometry: hypotheses that predict are those of one shard."""
     X, y = real(4, rows=40)
-    X = suited(name, X)
-    one = fresh(name).fit(X, y)
-    same = DistributedLearner(fresh(name), rounds=1).fit([(X, y)] * 3)
+    X = clip_to_range(name, X)
+    one = make_learner(name).fit(X, y)
+    same = DistributedLearner(make_learner(name), rounds=1).fit([(X, y)] * 3)
     assert same.model_.coef_ == pytest.approx(one.coef_, rel=1e-9, abs=1e-9)
     assert same.model_.intercept_ == pytest.approx(one.intercept_, rel=1e-9, abs=1e-9)
     assert same.ledger_.mistakes == 3 * one.ledger_.mistakes
@@ -190,7 +190,7 @@ def test_winnow_is_mixed_by_geometric_means_and_keeps_eliminated_features() -> N
 )
 @pytest.mark.slow
 def test_many_classes_are_mixed_in_all_schemes(scheme: Any) -> None:
-    X, y = examples(7, rows=60)
+    X, y = draw_examples(7, rows=60)
     one = type(scheme)._from_settings(scheme._plain_settings()).fit(X, y)
     same = DistributedLearner(scheme, rounds=1).fit([(X, y)] * 3)
     assert same.classes_.tolist() == one.classes_.tolist()
@@ -221,7 +221,7 @@ def test_mixture_weights_sum_to_one(mixing: str) -> None:
 def test_a_mixed_model_makes_no_claims_of_a_plain_run() -> None:
     X, y = real(6, rows=90)
     for name in ("perceptron", "margin-perceptron", "p-norm-perceptron", "sgd-hinge-constant"):
-        assert not DistributedLearner(fresh(name), rounds=1).fit(parts(X, y, 2)).model_.bounds()
+        assert not DistributedLearner(make_learner(name), rounds=1).fit(parts(X, y, 2)).model_.bounds()
 
 
 # --- Messages and ledgers ---
@@ -431,7 +431,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
         (KernelPerceptron(), "--feature-map poly:2"),
         (Auto(), "use AROW, SGD or"),
         (MultilayerPerceptron(), "use Kesler"),
-        (fresh("halving-stumps"), "use Winnow"),
+        (make_learner("halving-stumps"), "use Winnow"),
         (OneVsAll(VotedPerceptron()), "VotedPerceptron can't be learned on a cluster"),
         (OnlineBagging(Perceptron()), "OnlineBagging can't be learned on a cluster"),
         ("perceptron", "only linear learners can"),
@@ -621,9 +621,9 @@ class Counting:
     def nthreads(self) -> dict[str, int]:
         return {"a": 1, "b": 1}
 
-    def compute(self, told: list[Any], **_: Any) -> list[Any]:
-        self.sizes.append(len({key for one in told for key in one.dask}))
-        return [object() for _ in told]
+    def compute(self, handles: list[Any], **_: Any) -> list[Any]:
+        self.sizes.append(len({key for one in handles for key in one.dask}))
+        return [object() for _ in handles]
 
 
 @pytest.mark.parametrize(("shards", "messages"), [(8, 1), (300, 13)])

@@ -31,7 +31,7 @@ from novikoff.distributed import DistributedLearner, worker_tasks
 from novikoff.distributed.bounds import derive_bounds
 from novikoff.distributed.certificate import _measure_witnesses, _MixedCounts, verify
 from novikoff.distributed.measure import combine_measurements, round_up
-from tests.helpers.multiclass_schemes import examples, slow_unless
+from tests.helpers.multiclass_schemes import draw_examples, slow_unless
 from tests.helpers.streams import random_witnessed, real, streams
 
 BOUNDED: dict[str, Any] = {
@@ -159,7 +159,7 @@ def test_winnow_keeps_its_bound_on_disjunctions(data: Any) -> None:
 )
 @pytest.mark.slow
 def test_a_certificate_is_verified_and_a_changed_one_is_not(model: Any) -> None:
-    X, y = real(3, rows=90) if model._needs_two_classes else examples(3, rows=90)
+    X, y = real(3, rows=90) if model._needs_two_classes else draw_examples(3, rows=90)
     pairs = [(X[k::3], y[k::3]) for k in range(3)]
     done = DistributedLearner(model, rounds=3, mixing="mistakes").fit(pairs)
     certificate = done.certify()

@@ -19,7 +19,7 @@ from docs.builder.notebooks import cells
 from docs.builder.pictures import PICTURES, figure
 from docs.builder.staging import PICTURE, notebooks, pages
 from tests.helpers.paths import ROOT
-from tests.helpers.run_documentation import Reader, blocks
+from tests.helpers.run_documentation import PageRunner, parse_blocks
 
 SLOW = {"docs/multiclass.md", "docs/ensembles.md", "docs/network.md", "docs/experiments.md", "docs/cluster.md"}
 """What takes long: whole data sets in many learners."""
@@ -39,8 +39,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_python_blocks_of_the_readme_run() -> None:
-    code = [block.code for block in blocks(ROOT / "README.md") if block.language == "python"]
-    outputs = [block.code for block in blocks(ROOT / "README.md") if block.language == "text"]
+    code = [block.code for block in parse_blocks(ROOT / "README.md") if block.language == "python"]
+    outputs = [block.code for block in parse_blocks(ROOT / "README.md") if block.language == "text"]
     for part, expected in zip(code, outputs, strict=False):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
@@ -50,14 +50,14 @@ def test_python_blocks_of_the_readme_run() -> None:
 
 def test_shell_blocks_of_the_readme_run() -> None:
     """Each line as a user types it; the first must print the result that the page shows, times apart."""
-    shell = [block.code for block in blocks(ROOT / "README.md") if block.language == "sh"]
+    shell = [block.code for block in parse_blocks(ROOT / "README.md") if block.language == "sh"]
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     outputs = []
     for line in filter(None, shell[1].splitlines()):
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=env, check=False)
         assert done.returncode == 0, (line, done.stderr)
         outputs.append(done.stdout)
-    shown = [block.code for block in blocks(ROOT / "README.md") if block.language == "text"][-1]
+    shown = [block.code for block in parse_blocks(ROOT / "README.md") if block.language == "text"][-1]
     assert [row for row in outputs[0].splitlines() if "seconds" not in row] == [
         row for row in shown.splitlines() if "seconds" not in row
     ]
@@ -70,7 +70,7 @@ def test_shell_blocks_of_the_readme_run() -> None:
     "page", [pytest.param(p, id=name(p), marks=[pytest.mark.slow] * (name(p) in SLOW)) for p in RUN]
 )
 def test_every_block_of_a_page_runs(page: Path, tmp_path: Path) -> None:
-    with Reader(page, tmp_path) as reader:
+    with PageRunner(page, tmp_path) as reader:
         reader.read()
 
 

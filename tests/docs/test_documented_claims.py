@@ -60,7 +60,7 @@ X = np.array([[0, 0, 1], [1, 0, 0], [1, 1, 0], [0, 1, 1]] * 3, np.float64)
 SCHEMES = sorted({scheme for _, scheme in matrix()})
 
 
-def around(scheme: str, learner: str) -> Any:
+def wrap_learner(scheme: str, learner: str) -> Any:
     kind, few = getattr(novikoff, scheme), {"n_estimators": 2}
     return kind(getattr(novikoff, learner)(), **{k: v for k, v in few.items() if k in kind._setting_defaults()})
 
@@ -70,7 +70,7 @@ def rows_for(scheme: str) -> Any:
     return X / 2 if scheme == "QueryRanking" else X
 
 
-def taught(model: Any, scheme: str) -> Any:
+def fit_scheme(model: Any, scheme: str) -> Any:
     if scheme == "QueryRanking":
         return model.fit(rows_for(scheme), [0, 1] * 6, np.repeat([1, 2, 3, 4, 5, 6], 2))
     return model.fit(X, OUTCOMES.get(scheme, ["a", "b", "c", "a"] * 3))
@@ -79,12 +79,12 @@ def taught(model: Any, scheme: str) -> Any:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_schemes_accept_the_learners_of_the_table(scheme: str) -> None:
     for learner in LEARNERS:
-        model = around(scheme, learner)
+        model = wrap_learner(scheme, learner)
         if matrix()[learner, scheme]:
             model._check_all()
         else:
             with pytest.raises(InputError, match=f"^{scheme} takes learners"):
-                taught(model, scheme)
+                fit_scheme(model, scheme)
 
 
 @pytest.mark.slow
@@ -92,7 +92,7 @@ def test_schemes_accept_the_learners_of_the_table(scheme: str) -> None:
 def test_every_accepted_learner_learns_in_its_scheme(scheme: str) -> None:
     for learner in LEARNERS:
         if matrix()[learner, scheme]:
-            model = taught(around(scheme, learner), scheme)
+            model = fit_scheme(wrap_learner(scheme, learner), scheme)
             assert len(model.predict(rows_for(scheme))) == len(X), (learner, scheme)
 
 

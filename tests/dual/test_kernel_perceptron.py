@@ -28,7 +28,7 @@ def half(X: Any, Z: Any) -> Any:
 # --- A twin ---
 
 
-class Twin:
+class ReferenceKernelPerceptron:
     """The algorithm, one example and one class at a time. Classes are numbers from 0, all known beforehand."""
 
     def __init__(self, k: Any, classes: int, margin: float = 0.0, tie: float = 1.0, budget: int = 0) -> None:
@@ -107,12 +107,12 @@ def test_it_equals_the_reference(classes: int, how: Any) -> None:
     k = kernels.rbf(0.5) + kernels.polynomial(2, 1.0, 0.5)
     model = KernelPerceptron(kernel=k, shuffle=False, **how).fit(X, y)
     tie = -1.0 if how.get("tie") == "negative" else 1.0
-    twin = Twin(k, classes, how.get("margin", 0.0), tie, how.get("budget", 0))
+    reference = ReferenceKernelPerceptron(k, classes, how.get("margin", 0.0), tie, how.get("budget", 0))
     for x, label in [*zip(X.tolist(), y.tolist(), strict=True)] * how.get("passes", 1):
-        twin.learn(x, label)
-    assert model.ledger_.mistakes == twin.mistakes
-    assert model.n_support_ == len({z for _, z, _, _ in twin.updates})
-    by = twin.averaged if how.get("average") else twin.votes if how.get("vote") else twin.scores
+        reference.learn(x, label)
+    assert model.ledger_.mistakes == reference.mistakes
+    assert model.n_support_ == len({z for _, z, _, _ in reference.updates})
+    by = reference.averaged if how.get("average") else reference.votes if how.get("vote") else reference.scores
     wanted = np.array([by(x) for x in X[:15].tolist()])
     found = model.decision_function(X[:15]).reshape(15, -1)
     if how.get("vote"):

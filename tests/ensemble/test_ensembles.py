@@ -124,7 +124,7 @@ def test_thresholds_are_compared_as_in_scikit_learn() -> None:
         DecisionTree().fit([[1e300], [0.0]], [0, 1])
 
 
-def well_formed(trees: Trees, features: int) -> bool:
+def is_well_formed(trees: Trees, features: int) -> bool:
     try:
         verify_arrays(
             trees_schema(soft=False), trees._asdict(), {"features": features, "classes": 3, "members": 2}, "float64"
@@ -137,17 +137,17 @@ def well_formed(trees: Trees, features: int) -> bool:
 def test_malformed_trees_are_detected() -> None:
     tree = extract_arrays(DecisionTreeClassifier().fit(*IRIS), 3)
     forest = concatenate_trees([tree, tree])
-    assert well_formed(forest, 4)
+    assert is_well_formed(forest, 4)
     assert forest.many == 2
-    assert not well_formed(forest, 1)
+    assert not is_well_formed(forest, 1)
     for name, at, value in [
         ("left", 0, 10**6), ("right", 0, 0), ("feature", 0, 99), ("feature", 0, -1), ("codes", 1, 3), ("codes", 1, -1),
         ("starts", 1, 0), ("starts", 2, 1), ("left", 0, len(tree.left)),
     ]:  # fmt: skip
         broken = getattr(forest, name).copy()
         broken[at] = value
-        assert not well_formed(forest._replace(**{name: broken}), 4), (name, at, value)
-    assert not well_formed(forest._replace(codes=forest.codes[:-1]), 4)
+        assert not is_well_formed(forest._replace(**{name: broken}), 4), (name, at, value)
+    assert not is_well_formed(forest._replace(codes=forest.codes[:-1]), 4)
 
 
 def test_a_file_with_malformed_trees_is_refused() -> None:
@@ -161,7 +161,7 @@ def test_a_file_with_malformed_trees_is_refused() -> None:
 # --- AdaBoost ---
 
 
-def adaboost_twin(X: Any, y: Any, rounds: int) -> tuple[list[float], Any]:
+def reference_adaboost(X: Any, y: Any, rounds: int) -> tuple[list[float], Any]:
     """AdaBoost with the best stump of each round, y being −1 and +1, in plain Python."""
     m = len(y)
     D, alphas, f = [1.0 / m] * m, [], [0.0] * m
@@ -184,7 +184,7 @@ def adaboost_twin(X: Any, y: Any, rounds: int) -> tuple[list[float], Any]:
 def test_adaboost_equals_its_reference(seed: int) -> None:
     X, y = table(seed, rows=60)
     X = X + np.random.default_rng(seed).random(X.shape)  # no two splits alike
-    alphas, f = adaboost_twin(X, 2 * y - 1, 12)
+    alphas, f = reference_adaboost(X, 2 * y - 1, 12)
     model = AdaBoost(n_estimators=12).fit(X, y)
     assert np.allclose(model.estimator_weights_, alphas, rtol=1e-9)
     assert np.allclose(model.decision_function(X), f, rtol=1e-9, atol=1e-12)
@@ -209,7 +209,7 @@ def exact_product(model: AdaBoost, X: Any, y: Any, weights: Any) -> Decimal:
         return total / sum(Decimal(w) for w in weights.tolist())
 
 
-def never_above_the_bound(seed: int, classes: int, rounds: int, weighted: bool, resample: bool, linear: bool) -> None:
+def check_training_error(seed: int, classes: int, rounds: int, weighted: bool, resample: bool, linear: bool) -> None:
     X, y = table(seed, classes=classes)
     weights = np.random.default_rng(seed).integers(0, 3, len(y)).astype(float) if weighted else np.ones(len(y))
     weights[:classes] = 1.0
@@ -243,14 +243,14 @@ RUNS = st.tuples(
 @settings(max_examples=20, deadline=None)
 @given(RUNS)
 def test_the_training_error_is_never_above_the_bound(run: Any) -> None:
-    never_above_the_bound(*run)
+    check_training_error(*run)
 
 
 @pytest.mark.slow
 @settings(max_examples=1000, deadline=None)
 @given(RUNS)
 def test_the_training_error_is_never_above_the_bound_in_many_runs(run: Any) -> None:
-    never_above_the_bound(*run)
+    check_training_error(*run)
 
 
 def test_a_learner_without_errors_is_the_only_member() -> None:
@@ -426,14 +426,16 @@ def test_a_member_depends_on_its_bag_only(sparse: bool) -> None:
     rng = np.random.default_rng([5, 0])  # of member 0
     rng.integers(2**31)
     out = np.setdiff1d(np.arange(60), rng.integers(60, size=60))
-    other, told = X.copy(), y.copy()
-    other[out], told[out] = 100.0 - X[out], (y[out] + 1) % 3
-    assert set(told) == set(y)
+    other, changed_labels = X.copy(), y.copy()
+    other[out], changed_labels[out] = 100.0 - X[out], (y[out] + 1) % 3
+    assert set(changed_labels) == set(y)
     for model in (
         RandomForest(n_estimators=1, random_state=5),
         Bagging(Kesler(Perceptron()), n_estimators=1, random_state=5),
     ):
-        one, two = (clone(model).fit(sp.csr_matrix(a) if sparse else a, b) for a, b in ((X, y), (other, told)))
+        one, two = (
+            clone(model).fit(sp.csr_matrix(a) if sparse else a, b) for a, b in ((X, y), (other, changed_labels))
+        )
         assert out.size == one.out_of_bag_.judged == two.out_of_bag_.judged
         for new in (X, other):
             assert (one.predict(new) == two.predict(new)).all()

@@ -31,7 +31,7 @@ from novikoff.experiments.result import (
 from novikoff.experiments.theorems import MARGIN_REACHED, NOVIKOFF
 from novikoff.reports.experiment_page import build_page
 from novikoff.reports.formatting import build_table, format_number
-from tests.helpers.browser import CHROMIUM, Tags
+from tests.helpers.browser import CHROMIUM, ParsedPage
 
 SMALL: dict[str, dict[str, Any]] = {
     "irrelevant-attributes": {"attributes": 1000},
@@ -291,7 +291,7 @@ def test_plotly_and_jinja2_are_imported_for_a_report_only() -> None:
 def test_the_page_is_complete_and_loads_no_other_file(name: str) -> None:
     result = small(name)
     text = build_page(result)
-    tags = Tags(text)
+    tags = ParsedPage(text)
     assert not any(tag == "link" or "src" in attributes for tag, attributes in tags.tags)
     assert all(not (a.get("href") or "#").startswith("http") for _, a in tags.tags)
     ids = [attributes["id"] for _, attributes in tags.tags if attributes.get("id")]
@@ -306,7 +306,7 @@ def test_the_page_is_complete_and_loads_no_other_file(name: str) -> None:
 
 
 def test_texts_are_escaped() -> None:
-    tags = Tags(build_page(broken_result()))
+    tags = ParsedPage(build_page(broken_result()))
     assert "alert(1)" not in "".join(tags.scripts.values())
     assert not any(tag in ("i", "p>") for tag, _ in tags.tags)
 

@@ -6,10 +6,10 @@ from html.parser import HTMLParser
 from typing import Any
 
 CHROMIUM = "/usr/bin/chromium"
-VOID = {"meta", "br", "link", "img", "input", "hr"}
+VOID_TAGS = {"meta", "br", "link", "img", "input", "hr"}
 
 
-class Tags(HTMLParser):
+class ParsedPage(HTMLParser):
     """Whether every tag is closed in its turn, and what is in the page."""
 
     def __init__(self, text: str) -> None:
@@ -23,7 +23,7 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
+        if tag not in VOID_TAGS:
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:

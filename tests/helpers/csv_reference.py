@@ -20,7 +20,7 @@ MISSING = re.compile(r"[ \t]*(|\?|na|n/a|[+-]?nan|null)[ \t]*", re.I | re.A)
 Row = dict[int, float]
 
 
-def cells_of(text: str, delimiter: str = ",") -> list[list[str]]:
+def parse_cells(text: str, delimiter: str = ",") -> list[list[str]]:
     """Records by the standard library, without those that are blank lines."""
     records = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     return [cells for cells in records if cells and not (len(cells) == 1 and not cells[0].strip(" \t"))]
@@ -30,7 +30,7 @@ def is_missing(cell: str) -> bool:
     return MISSING.fullmatch(cell) is not None
 
 
-def hashed_row(cells: list[str], names: list[str], numeric: list[bool], target: int, bits: int = 18) -> Row:
+def hash_row(cells: list[str], names: list[str], numeric: list[bool], target: int, bits: int = 18) -> Row:
     """Slot → value of one record, by the documented rules."""
     row: Row = {}
     for c, cell in enumerate(cells):
@@ -44,7 +44,7 @@ def hashed_row(cells: list[str], names: list[str], numeric: list[bool], target: 
     return {slot: value for slot, value in row.items() if value}
 
 
-def rows_of(batch: Batch) -> list[Any]:
+def list_rows(batch: Batch) -> list[Any]:
     """Each row as a list of numbers, or as index → value."""
     rows = batch.rows
     if isinstance(rows, Dense):
@@ -53,20 +53,22 @@ def rows_of(batch: Batch) -> list[Any]:
     return [dict(zip(rows.indices[a:b].tolist(), rows.values[a:b].tolist(), strict=True)) for a, b in bounds]
 
 
-def read(path: Any, **options: Any) -> tuple[list[Any], list[Any], list[str], DataReader]:
+def read_table(path: Any, **options: Any) -> tuple[list[Any], list[Any], list[str], DataReader]:
     """All of a file: rows, labels, places, and the reading."""
     reading = DataReader([str(path)], ReadOptions(**{"threads": 1, **options}))
     rows: list[Any] = []
     labels: list[Any] = []
     places: list[str] = []
     for batch in reading.batches():
-        rows += rows_of(batch)
+        rows += list_rows(batch)
         labels += [batch.parsed.label(i) for i in range(len(batch))]
         places += [batch.where(i).removeprefix(str(path)) for i in range(len(batch))]
     return rows, labels, places, reading
 
 
-def in_blocks(table: Csv, content: bytes, size: int) -> tuple[list[Any], list[Any], list[int], list[tuple[int, str]]]:
+def parse_in_blocks(
+    table: Csv, content: bytes, size: int
+) -> tuple[list[Any], list[Any], list[int], list[tuple[int, str]]]:
     """All of a text in blocks of so many bytes, or as many as a record needs: rows, labels, lines, and bad lines."""
     left_out, before = table.find_data_start(content, "it")
     feed = TextSource("it", io.BytesIO(content[left_out:]), size=None, waits=None)
@@ -77,7 +79,7 @@ def in_blocks(table: Csv, content: bytes, size: int) -> tuple[list[Any], list[An
     bad: list[tuple[int, str]] = []
     while feed.fill(block, table.find_last_record_end):
         parsed = parser.parse(block)
-        rows += rows_of(Batch(parsed.rows, parsed, "it", before, parsed.features))
+        rows += list_rows(Batch(parsed.rows, parsed, "it", before, parsed.features))
         labels += [parsed.label(i) for i in range(len(parsed.keys))]
         lines += [before + int(line) + 1 for line in parsed.line_of]
         bad += [(before + p.line + 1, p.sentence) for p in parsed.problems]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def dot(a: Any, b: Any) -> float:
+def dot_in_order(a: Any, b: Any) -> float:
     """The order of summation that novikoff promises: eight lanes, the rest in the last of them, then their tree; few
     terms one after another; a 0 is no term."""
     terms = [float(x) * float(w) for x, w in zip(a, b, strict=True) if x != 0]

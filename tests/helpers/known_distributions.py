@@ -11,11 +11,11 @@ from scipy.stats import binom
 
 from novikoff import OnlineToBatch, Perceptron
 
-OWN_ERROR = 1e-6
+FALSE_ALARM_PROBABILITY = 1e-6
 """How likely a test fails though the guarantee holds, at most."""
 
 
-class World(NamedTuple):
+class Distribution(NamedTuple):
     """Points, their probabilities, and how likely each is labelled +1."""
 
     points: Any
@@ -32,32 +32,32 @@ class World(NamedTuple):
         return float(self.shares @ np.where(said, 1.0 - self.positive, self.positive))
 
 
-def corners(noise: float) -> World:
+def cube_corners(noise: float) -> Distribution:
     """The corners of a cube, all alike, told apart by a plane; some labels are flipped."""
     points = np.array(list(product((-1.0, 1.0), repeat=4)))
     target = points @ [3.0, 2.0, 2.0, -1.0] > 0.5
-    return World(points, np.full(16, 1 / 16), np.where(target, 1.0 - noise, noise))
+    return Distribution(points, np.full(16, 1 / 16), np.where(target, 1.0 - noise, noise))
 
 
-def rare(share: float) -> World:
+def rare_directions(share: float) -> Distribution:
     """Directions that must be met to be learned, the rarest with this share: the tests have something to overlook."""
     shares = np.array([0.3, 0.2, 0.1, 0.05, share])
     shares = np.append(shares, 1.0 - shares.sum())
-    return World(np.eye(6) + 0.0, shares, np.array([1.0, 0.0, 0.0, 0.0, 0.0, 1.0]))
+    return Distribution(np.eye(6) + 0.0, shares, np.array([1.0, 0.0, 0.0, 0.0, 0.0, 1.0]))
 
 
-def coin(share: float) -> World:
+def coin_flip(share: float) -> Distribution:
     """One point, whose label nothing explains: every hypothesis is wrong that often at least, and every test that is
     passed for less is a failure."""
-    return World(np.ones((1, 1)), np.ones(1), np.array([1.0 - share]))
+    return Distribution(np.ones((1, 1)), np.ones(1), np.array([1.0 - share]))
 
 
-WORLDS: dict[str, tuple[World, Any]] = {
-    "corners": (corners(0.0), Perceptron()),
-    "noisy corners": (corners(0.1), Perceptron()),
-    "rare": (rare(0.11), Perceptron(fit_intercept=False)),
-    "rarer": (rare(0.03), Perceptron(fit_intercept=False)),
-    "coin": (coin(0.102), Perceptron(fit_intercept=False)),
+DISTRIBUTIONS: dict[str, tuple[Distribution, Any]] = {
+    "corners": (cube_corners(0.0), Perceptron()),
+    "noisy corners": (cube_corners(0.1), Perceptron()),
+    "rare": (rare_directions(0.11), Perceptron(fit_intercept=False)),
+    "rarer": (rare_directions(0.03), Perceptron(fit_intercept=False)),
+    "coin": (coin_flip(0.102), Perceptron(fit_intercept=False)),
 }
 METHODS: dict[str, dict[str, Any]] = {
     "controlled-testing": {"epsilon": 0.1, "delta": 0.2},
@@ -66,7 +66,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "penalised": {"delta": 0.2},
     "vote": {"delta": 0.2},
 }
-MOST: dict[str, dict[str, Any]] = {
+STRETCH_SETTINGS: dict[str, dict[str, Any]] = {
     "corners": {"stream_radius": 5**0.5, "stream_margin": 0.5 / 18.25**0.5},
     "rare": {"max_mistakes": 4},
     "rarer": {"max_mistakes": 4},
@@ -74,18 +74,18 @@ MOST: dict[str, dict[str, Any]] = {
 """What next-stretch must know: R and γ with the bias, or one mistake for each direction that is negative."""
 
 
-def around(inner: Any, method: str, **settings: Any) -> OnlineToBatch:
+def wrap_learner(inner: Any, method: str, **settings: Any) -> OnlineToBatch:
     """A new one, around a learner of its own."""
     learner = Perceptron(shuffle=False) if inner is None else type(inner)(**inner.get_params())
     return OnlineToBatch(learner, method=method, **settings)  # type: ignore[arg-type]
 
 
-def most_failures(runs: int, delta: float) -> int:
+def max_failures(runs: int, delta: float) -> int:
     """The least k with Pr[more than k failures] ≤ OWN_ERROR, if each run fails with probability δ."""
-    return int(binom.isf(OWN_ERROR, runs, delta))
+    return int(binom.isf(FALSE_ALARM_PROBABILITY, runs, delta))
 
 
-def tried(world: World, make: Callable[[int], OnlineToBatch], runs: int, count: int, seed: int) -> Any:
+def run_trials(world: Distribution, make: Callable[[int], OnlineToBatch], runs: int, count: int, seed: int) -> Any:
     """Of each run: the true error, and what was promised of it (NaN where nothing was)."""
     rng = np.random.default_rng(seed)
     found = []

@@ -31,7 +31,7 @@ from novikoff import ModelFileError, NovikoffError
 from novikoff._compiled.jit import NotInLibrary
 from novikoff.model_file import NO_CHECKSUM, _build_content, from_bytes, to_bytes, to_header_and_tensors
 from tests.helpers import learners, multiclass_schemes
-from tests.helpers.guard_pages import Fences, there_are_fences
+from tests.helpers.guard_pages import GuardedArrays, has_guard_pages
 from tests.helpers.paths import ROOT
 
 SECONDS = 20  # for one mutant: an endless loop is a failure, too
@@ -50,21 +50,21 @@ def _table(classes: int = 2, seed: int = 0) -> tuple[Any, Any]:
 
 def _learner(name: str) -> Any:
     X, y = _table()
-    return learners.fresh(name).fit(learners.suited(name, X), y)
+    return learners.make_learner(name).fit(learners.clip_to_range(name, X), y)
 
 
 def _named(name: str) -> Any:
     """With names of features, learned one example at a time."""
-    model = learners.fresh(name)
+    model = learners.make_learner(name)
     for t in range(8):
         model.learn_one({"a": 1.0, f"b{t % 3}": 1.0}, "yes" if t % 2 else "no")
     return model
 
 
 def _scheme(name: str, inner: str = "perceptron") -> Any:
-    learner = multiclass_schemes.INNER[inner]
-    X, y = multiclass_schemes.told(name, 0, ROWS, 4, columns=COLUMNS)
-    return multiclass_schemes.scheme(name, learner).fit(multiclass_schemes.suited(learner, X), y)
+    learner = multiclass_schemes.BASE_LEARNERS[inner]
+    X, y = multiclass_schemes.draw_labelled(name, 0, ROWS, 4, columns=COLUMNS)
+    return multiclass_schemes.make_scheme(name, learner).fit(multiclass_schemes.clip_to_range(learner, X), y)
 
 
 def _fitted(make: Callable[[], Any], classes: int = 3) -> Any:
@@ -106,9 +106,9 @@ def _from_file(kind: str, *more: str) -> Any:
         return novikoff.load(model)
 
 
-LINEAR = [name for name in learners.EVERY if name != "voted-perceptron"]
-BOOLEAN = [name for name in learners.OTHERS if name.startswith(("winnow", "balanced", "elim", "halv", "rect"))]
-KERNELS = [name for name in learners.OTHERS if name.startswith("kernel")]
+LINEAR = [name for name in learners.ADDITIVE_LEARNERS if name != "voted-perceptron"]
+BOOLEAN = [name for name in learners.OTHER_LEARNERS if name.startswith(("winnow", "balanced", "elim", "halv", "rect"))]
+KERNELS = [name for name in learners.OTHER_LEARNERS if name.startswith("kernel")]
 METHODS = ("random-stopping", "controlled-testing", "longest-survivor", "penalised", "average", "vote")
 
 
@@ -363,23 +363,23 @@ def with_checksum(content: bytes) -> bytes:
 # --- Use ---
 
 
-def enclose(value: Any, name: str, fences: Fences, late: bool, depth: int = 0) -> Any:
+def enclose(value: Any, name: str, guarded: GuardedArrays, late: bool, depth: int = 0) -> Any:
     """All arrays of a state, between guard pages."""
     if isinstance(value, np.ndarray):
         if not 0 < value.nbytes < LARGE or value.dtype.hasobject:
             return value
-        placed = fences.fence(name, late).place(value.shape, value.dtype, late=late)
+        placed = guarded.fence(name, late).place(value.shape, value.dtype, late=late)
         placed[...] = value
         return placed
     if isinstance(value, tuple) and hasattr(value, "_replace"):
-        fields = {n: enclose(v, f"{name}.{n}", fences, late, depth + 1) for n, v in value._asdict().items()}
+        fields = {n: enclose(v, f"{name}.{n}", guarded, late, depth + 1) for n, v in value._asdict().items()}
         return value._replace(**fields)
     if isinstance(value, dict) and depth < 3:
-        return {n: enclose(v, f"{name}.{n}", fences, late, depth + 1) for n, v in value.items()}
+        return {n: enclose(v, f"{name}.{n}", guarded, late, depth + 1) for n, v in value.items()}
     if is_dataclass(value) or hasattr(value, "book") or hasattr(value, "moments"):
         for n, v in list(vars(value).items()):
             if n not in ("labels", "names", "encoding", "reading", "settings"):
-                setattr(value, n, enclose(v, f"{name}.{n}", fences, late, depth + 1))
+                setattr(value, n, enclose(v, f"{name}.{n}", guarded, late, depth + 1))
     return value
 
 
@@ -419,7 +419,7 @@ ATTRIBUTES = (
 )  # fmt: skip
 
 
-def outcome(content: bytes, fences: Fences | None, late: bool, seen: Counter[str]) -> str:
+def outcome(content: bytes, guarded: GuardedArrays | None, late: bool, seen: Counter[str]) -> str:
     """`refused`, `works`, or what went wrong."""
     try:
         model = from_bytes(content, "mutant")
@@ -428,10 +428,10 @@ def outcome(content: bytes, fences: Fences | None, late: bool, seen: Counter[str
     except BaseException as problem:
         return f"load: {type(problem).__name__}: {problem}"
     state = model._require_fitted()
-    if fences is not None:
+    if guarded is not None:
         for name, value in list(vars(state).items()) if hasattr(state, "__dict__") else ():
             if name not in ("labels", "names", "encoding", "reading", "settings", "features"):
-                setattr(state, name, enclose(value, name, fences, late))
+                setattr(state, name, enclose(value, name, guarded, late))
     for number, use in enumerate(uses(model)):
         try:
             use()
@@ -444,8 +444,8 @@ def outcome(content: bytes, fences: Fences | None, late: bool, seen: Counter[str
                     return f"use {number}: AttributeError: {problem}"
         except BaseException as problem:
             return f"use {number}: {type(problem).__name__}: {problem}"
-    if fences is not None and fences.broken():
-        return f"wrote beside {fences.broken()}"
+    if guarded is not None and guarded.list_overruns():
+        return f"wrote beside {guarded.broken()}"
     return "works"
 
 
@@ -468,7 +468,7 @@ def main(families: str, first: int, count: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    fences = Fences() if there_are_fences() else None
+    guarded = GuardedArrays() if has_guard_pages() else None
     seen: Counter[str] = Counter()
     for family in families.split(","):
         every = samples(family)
@@ -478,7 +478,7 @@ def main(families: str, first: int, count: int) -> None:
             print(json.dumps({"try": number, "family": family, "sample": sample.name}), flush=True)
             content = mutant(sample, number)
             signal.alarm(SECONDS)
-            found = outcome(content, fences, bool(number & 1), seen)
+            found = outcome(content, guarded, bool(number & 1), seen)
             signal.alarm(0)
             seen[found if found in ("refused", "works") else "failed"] += 1
             if found not in ("refused", "works"):

@@ -25,7 +25,7 @@ from novikoff import (
 )
 from novikoff._compiled.jit import JIT_DISABLED
 
-INNER: dict[str, Any] = {
+BASE_LEARNERS: dict[str, Any] = {
     "perceptron": Perceptron(),
     "perceptron-b": Perceptron(tie="negative", fit_intercept=False, learning_rate=0.3),
     "perceptron-thick": Perceptron(margin=0.75),
@@ -43,7 +43,7 @@ INNER: dict[str, Any] = {
     "sgd-hinge-adagrad-elastic": SGD(loss="hinge", l1=0.01, l2=0.02),
     "sgd-logistic-sqrt-ridge": SGD(schedule="sqrt", l2=0.3),
 }
-for _learner in INNER.values():
+for _learner in BASE_LEARNERS.values():
     _learner.set_params(shuffle=False)
 SCHEMES: dict[str, Any] = {
     "one-vs-all": OneVsAll(),
@@ -59,12 +59,12 @@ SCHEMES: dict[str, Any] = {
     "label-ranking": LabelRanking(),
     "hierarchical": Hierarchical(),
 }
-ONE_LABEL = [name for name in SCHEMES if name.startswith(("one", "all", "code", "kesler"))]
+SINGLE_LABEL_SCHEMES = [name for name in SCHEMES if name.startswith(("one", "all", "code", "kesler"))]
 WORDS = ["ant", "bee", "cow", "dog", "eel", "fly", "gnu", "hen", "ibis"]
 PATHS = ["a/b/c", "a/b/d", "e", "a/f", "e/g", "h/b/c", "h/i"]
 
 
-def scheme(name: str, inner: Any = None, **changes: Any) -> Any:
+def make_scheme(name: str, inner: Any = None, **changes: Any) -> Any:
     """A new one with the settings of that name, around a learner of its own."""
     model = SCHEMES[name]
     learner = type(inner)(**inner.get_params()) if inner is not None else Perceptron(shuffle=False)
@@ -76,16 +76,18 @@ def slow_unless(quick: bool) -> Any:
     return () if quick or JIT_DISABLED else (pytest.mark.slow,)
 
 
-def compiled_in_the_slow_set(test: Any) -> Any:
+def slow_with_jit(test: Any) -> Any:
     return test if JIT_DISABLED else pytest.mark.slow(test)
 
 
-def suited(inner: Any, X: Any) -> Any:
+def clip_to_range(inner: Any, X: Any) -> Any:
     least, most = (inner or Perceptron())._feature_range()
     return X if least == -np.inf else np.clip(X if least < 0 else np.abs(X), least, most)
 
 
-def examples(seed: int, rows: int = 60, columns: int = 7, classes: int = 5, kind: Any = np.float64) -> tuple[Any, Any]:
+def draw_examples(
+    seed: int, rows: int = 60, columns: int = 7, classes: int = 5, kind: Any = np.float64
+) -> tuple[Any, Any]:
     """Real values, some of them 0, and the number of the class, as a table of weights with noise says. Classes come one
     after another, as the stream goes on."""
     rng = np.random.default_rng(seed)
@@ -97,9 +99,11 @@ def examples(seed: int, rows: int = 60, columns: int = 7, classes: int = 5, kind
     return X.astype(kind), scores.argmax(axis=1)
 
 
-def told(name: str, seed: int, rows: int = 60, classes: int = 5, kind: Any = np.float64, columns: int = 7) -> Any:
+def draw_labelled(
+    name: str, seed: int, rows: int = 60, classes: int = 5, kind: Any = np.float64, columns: int = 7
+) -> Any:
     """(X, y) with labels such as this scheme takes."""
-    X, y = examples(seed, rows, columns, classes, kind)
+    X, y = draw_examples(seed, rows, columns, classes, kind)
     rng = np.random.default_rng(seed)
     if name.startswith("hierarchical"):
         return X, [PATHS[c] for c in y]
@@ -107,11 +111,11 @@ def told(name: str, seed: int, rows: int = 60, classes: int = 5, kind: Any = np.
         sets = [rng.choice(WORDS[: c + 1], int(rng.integers(0, min(c, 3) + 1)), replace=False).tolist() for c in y]
         return X, [set(labels) if t % 2 else labels for t, labels in enumerate(sets)]
     if name.startswith("label-ranking"):
-        return X, [preferences(rng, WORDS[: 2 + c], t) for t, c in enumerate(y)]
+        return X, [draw_preferences(rng, WORDS[: 2 + c], t) for t, c in enumerate(y)]
     return X, [WORDS[c] for c in y]
 
 
-def preferences(rng: Any, labels: list[str], t: int) -> Any:
+def draw_preferences(rng: Any, labels: list[str], t: int) -> Any:
     """In all the ways in which they can be said, none at all included."""
     some = rng.permutation(labels)[: int(rng.integers(0, 5))].tolist()
     if t % 3 == 0:

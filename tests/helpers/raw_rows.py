@@ -43,7 +43,7 @@ FORMATS = {
 }
 
 
-class Trained(NamedTuple):
+class LearnerOptions(NamedTuple):
     """How a learner is trained in these tests."""
 
     options: list[str]
@@ -55,36 +55,40 @@ class Trained(NamedTuple):
 
 
 LEARNERS = {
-    "perceptron": Trained(["--learner", "perceptron"]),
-    "averaged-perceptron": Trained(["--learner", "averaged-perceptron"]),
-    "arow": Trained(["--learner", "arow"]),
-    "sgd": Trained(["--learner", "sgd"]),
-    "auto": Trained(["--learner", "auto"], 3),
-    "margin-perceptron": Trained(["--learner", "margin-perceptron", "--gamma", "0.1"]),
-    "p-norm-perceptron": Trained(["--learner", "p-norm-perceptron", "--p", "4"]),
-    "voted-perceptron": Trained(["--learner", "voted-perceptron"]),
-    "kernel-perceptron": Trained(["--learner", "kernel-perceptron"], 3),
-    "multilayer-perceptron": Trained(["--learner", "multilayer-perceptron"], 3),
-    "balanced-winnow": Trained(["--learner", "balanced-winnow"], is_unit=True),
-    "winnow": Trained(["--learner", "winnow", "--threshold", "3"], is_unit=True),
-    "winnow-r": Trained(["--learner", "winnow-r", "--threshold", "3"], is_unit=True),
-    "elimination": Trained(["--learner", "elimination"], is_unit=True),
-    "halving": Trained(["--learner", "halving"], is_unit=True),
-    "rectangle": Trained(["--learner", "rectangle"]),
-    "kesler": Trained(["--learner", "perceptron", "--multiclass", "kesler"], 3),
-    "one-vs-all": Trained(["--learner", "arow", "--multiclass", "one-vs-all"], 3),
-    "all-vs-all": Trained(["--learner", "perceptron", "--multiclass", "all-vs-all"], 3),
-    "output-code": Trained(["--learner", "perceptron", "--multiclass", "output-code"], 3),
-    "hierarchical": Trained(["--learner", "perceptron", "--multiclass", "hierarchical"], 3, labels="paths"),
-    "multi-label": Trained(["--learner", "perceptron", "--multiclass", "multi-label"], 3, labels="sets"),
-    "online-bagging": Trained(["--learner", "perceptron", "--multiclass", "online-bagging", "--n-estimators", "3"]),
-    "online-boosting": Trained(["--learner", "perceptron", "--multiclass", "online-boosting", "--n-estimators", "3"]),
-    "online-to-batch": Trained(["--learner", "perceptron", "--online-to-batch", "average"]),
+    "perceptron": LearnerOptions(["--learner", "perceptron"]),
+    "averaged-perceptron": LearnerOptions(["--learner", "averaged-perceptron"]),
+    "arow": LearnerOptions(["--learner", "arow"]),
+    "sgd": LearnerOptions(["--learner", "sgd"]),
+    "auto": LearnerOptions(["--learner", "auto"], 3),
+    "margin-perceptron": LearnerOptions(["--learner", "margin-perceptron", "--gamma", "0.1"]),
+    "p-norm-perceptron": LearnerOptions(["--learner", "p-norm-perceptron", "--p", "4"]),
+    "voted-perceptron": LearnerOptions(["--learner", "voted-perceptron"]),
+    "kernel-perceptron": LearnerOptions(["--learner", "kernel-perceptron"], 3),
+    "multilayer-perceptron": LearnerOptions(["--learner", "multilayer-perceptron"], 3),
+    "balanced-winnow": LearnerOptions(["--learner", "balanced-winnow"], is_unit=True),
+    "winnow": LearnerOptions(["--learner", "winnow", "--threshold", "3"], is_unit=True),
+    "winnow-r": LearnerOptions(["--learner", "winnow-r", "--threshold", "3"], is_unit=True),
+    "elimination": LearnerOptions(["--learner", "elimination"], is_unit=True),
+    "halving": LearnerOptions(["--learner", "halving"], is_unit=True),
+    "rectangle": LearnerOptions(["--learner", "rectangle"]),
+    "kesler": LearnerOptions(["--learner", "perceptron", "--multiclass", "kesler"], 3),
+    "one-vs-all": LearnerOptions(["--learner", "arow", "--multiclass", "one-vs-all"], 3),
+    "all-vs-all": LearnerOptions(["--learner", "perceptron", "--multiclass", "all-vs-all"], 3),
+    "output-code": LearnerOptions(["--learner", "perceptron", "--multiclass", "output-code"], 3),
+    "hierarchical": LearnerOptions(["--learner", "perceptron", "--multiclass", "hierarchical"], 3, labels="paths"),
+    "multi-label": LearnerOptions(["--learner", "perceptron", "--multiclass", "multi-label"], 3, labels="sets"),
+    "online-bagging": LearnerOptions(
+        ["--learner", "perceptron", "--multiclass", "online-bagging", "--n-estimators", "3"]
+    ),
+    "online-boosting": LearnerOptions(
+        ["--learner", "perceptron", "--multiclass", "online-boosting", "--n-estimators", "3"]
+    ),
+    "online-to-batch": LearnerOptions(["--learner", "perceptron", "--online-to-batch", "average"]),
 }
 """All that can be served and learned from files."""
 
 
-def can_be_learned(fmt: str, learner: str) -> bool:
+def is_learnable(fmt: str, learner: str) -> bool:
     """Whether a file of this format can have what the learner takes."""
     how, kind = LEARNERS[learner], FORMATS[fmt][0]
     if learner == "halving":  # its hypotheses are made of the columns
@@ -96,15 +100,15 @@ def can_be_learned(fmt: str, learner: str) -> bool:
     return how.labels != "paths" or kind not in LINES
 
 
-def random_rows(count: int, classes: int = 2, seed: int = 0, *, is_unit: bool = False) -> list[Row]:
-    luck = random.Random(seed)
+def draw_rows(count: int, classes: int = 2, seed: int = 0, *, is_unit: bool = False) -> list[Row]:
+    rng = random.Random(seed)
     rows = [
         {
-            "age": luck.choice([luck.randint(1, 90), None]),
-            "job": luck.choice(JOBS),
-            "balance": luck.choice([luck.uniform(-5, 5), luck.gauss(0, 1) * 10.0 ** luck.randint(-9, 4)]),
-            "code": luck.choice(["1", "2", "x"]),
-            "y": luck.choice(LABELS[:classes]),
+            "age": rng.choice([rng.randint(1, 90), None]),
+            "job": rng.choice(JOBS),
+            "balance": rng.choice([rng.uniform(-5, 5), rng.gauss(0, 1) * 10.0 ** rng.randint(-9, 4)]),
+            "code": rng.choice(["1", "2", "x"]),
+            "y": rng.choice(LABELS[:classes]),
         }
         for _ in range(count)
     ]
@@ -115,10 +119,10 @@ def random_rows(count: int, classes: int = 2, seed: int = 0, *, is_unit: bool = 
     return rows
 
 
-def rows_for(learner: str, count: int, seed: int = 0) -> list[Row]:
+def draw_rows_for(learner: str, count: int, seed: int = 0) -> list[Row]:
     """Rows with values and labels that the learner takes."""
     how = LEARNERS[learner]
-    rows = random_rows(count, how.classes, seed, is_unit=how.is_unit)
+    rows = draw_rows(count, how.classes, seed, is_unit=how.is_unit)
     for k, row in enumerate(rows):
         if how.labels == "paths":
             row["y"] = PATHS[LABELS.index(row["y"])]
@@ -127,50 +131,50 @@ def rows_for(learner: str, count: int, seed: int = 0) -> list[Row]:
     return rows
 
 
-def text_of(row: Row) -> str:
+def to_text(row: Row) -> str:
     return f"{row['job']} is the job, Ärzte {row['code']}"
 
 
-def numbers_of(row: Row) -> Row:
+def select_numbers(row: Row) -> Row:
     return {name: row[name] for name in ("age", "balance", "y")}
 
 
-def code_of_job(row: Row) -> int:
+def hash_job(row: Row) -> int:
     """The job as a number, for formats that can't have any text."""
     return crc32(str(row["job"]).encode()) % 16
 
 
-def numbered_line(row: Row) -> str:
+def to_svmlight_line(row: Row) -> str:
     """The features of a row as svmlight has them, without a label."""
-    terms = {1: row["age"], 2: row["balance"], 3 + code_of_job(row): 1, 20 + "12x".index(row["code"] or "x"): 1}
+    terms = {1: row["age"], 2: row["balance"], 3 + hash_job(row): 1, 20 + "12x".index(row["code"] or "x"): 1}
     return " ".join(f"{j}:{value!r}" for j, value in sorted(terms.items()) if value is not None)
 
 
-def named_line(row: Row) -> str:
+def to_vw_line(row: Row) -> str:
     """The features of a row as Vowpal Wabbit has them, without a label."""
     age = "" if row["age"] is None else f" age:{row['age']!r}"
     balance = "" if row["balance"] is None else f" balance:{row['balance']!r}"
-    return f"|n{age}{balance} |c job{code_of_job(row)} ü={row['code']}"
+    return f"|n{age}{balance} |c job{hash_job(row)} ü={row['code']}"
 
 
-LINES = {"svm": numbered_line, "vw": named_line}
+LINES = {"svm": to_svmlight_line, "vw": to_vw_line}
 
 
-def raw_of(kind: str, rows: list[Row]) -> list[Any]:
+def to_raw_rows(kind: str, rows: list[Row]) -> list[Any]:
     """What Python and the server are given."""
     if "text" in kind.split("."):
-        return [text_of(row) for row in rows]
+        return [to_text(row) for row in rows]
     if kind in LINES:
         return [LINES[kind](row) for row in rows]
-    return [numbers_of(row) for row in rows] if kind == "numbers.csv" else rows
+    return [select_numbers(row) for row in rows] if kind == "numbers.csv" else rows
 
 
-def code_of(label: Any) -> str:
+def to_label_code(label: Any) -> str:
     """A label, or a set of labels, of a format in which these are numbers."""
     return ",".join(CODES[one] for one in ([label] if isinstance(label, str) else label))
 
 
-def write(path: Path, kind: str, rows: list[Row]) -> Path:
+def write_rows(path: Path, kind: str, rows: list[Row]) -> Path:
     """The rows as a file of this kind."""
     path = path / f"data.{kind}"
     if kind == "parquet":
@@ -181,13 +185,13 @@ def write(path: Path, kind: str, rows: list[Row]) -> Path:
     elif kind == "jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     elif kind in LINES:
-        path.write_text("".join(f"{code_of(row['y'])} {LINES[kind](row)}\n" for row in rows))
+        path.write_text("".join(f"{to_label_code(row['y'])} {LINES[kind](row)}\n" for row in rows))
     elif "text" in kind.split("."):
         separator = " " if kind.startswith("blank") else "\t"
-        flat = (f"{row['y']}{separator}{text_of(row)}".replace("\n", " ") for row in rows)
+        flat = (f"{row['y']}{separator}{to_text(row)}".replace("\n", " ") for row in rows)
         path.write_text("".join(f"{line}\n" for line in flat))
     else:
-        rows = [numbers_of(row) for row in rows] if kind == "numbers.csv" else rows
+        rows = [select_numbers(row) for row in rows] if kind == "numbers.csv" else rows
         with path.open("w", newline="") as file:
             delimiter = "\t" if kind == "tsv" else ","
             writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter, lineterminator="\n")
@@ -203,15 +207,15 @@ def options_for(fmt: str, learner: str) -> list[str]:
     return [*options, *(["--term-weighting", "binary"] if how.is_unit and has_words else [])]
 
 
-def trained(folder: Path, fmt: str, learner: str, rows: list[Row]) -> tuple[Any, Path]:
+def train_from_file(folder: Path, fmt: str, learner: str, rows: list[Row]) -> tuple[Any, Path]:
     """A model that was trained from a file, and that file."""
-    path, model = write(folder, FORMATS[fmt][0], rows), folder / "it.model"
+    path, model = write_rows(folder, FORMATS[fmt][0], rows), folder / "it.model"
     how = [*options_for(fmt, learner), *LEARNERS[learner].options]
     assert main(["learn", str(path), *how, "--save", str(model), "--json", "--quiet"]) == 0
     return load(model), path
 
 
-def predicted(folder: Path, path: Path) -> tuple[list[str], list[list[float]]]:
+def predict_file(folder: Path, path: Path) -> tuple[list[str], list[list[float]]]:
     """Labels and scores of a file, by the command line."""
     out = folder / "predicted.tsv"
     assert main(["predict", str(folder / "it.model"), str(path), "--scores", "--output", str(out), "--quiet"]) == 0
@@ -219,12 +223,12 @@ def predicted(folder: Path, path: Path) -> tuple[list[str], list[list[float]]]:
     return [line[0] for line in cells], [[float(score) for score in line[1:]] for line in cells]
 
 
-def spelled(label: Any) -> str:
+def format_label(label: Any) -> str:
     """A label as the command line shows it."""
     return ",".join(sorted(map(str, label))) if isinstance(label, list | tuple) else str(label)
 
 
-def in_columns(scores: Any, count: int) -> list[list[float]]:
+def to_score_rows(scores: Any, count: int) -> list[list[float]]:
     """Scores of decision_function or score_one as the command line shows them, a list for each row."""
     if isinstance(scores, list):
         return [list(one.values()) if isinstance(one, dict) else [one] for one in scores]

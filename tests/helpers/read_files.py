@@ -12,12 +12,12 @@ from novikoff.data.reader import DataReader, ReadOptions
 from novikoff.data.rows import Dense
 
 
-def collected(*paths: Path | str, **options: Any) -> dict[str, Any]:
+def read_files(*paths: Path | str, **options: Any) -> dict[str, Any]:
     """Everything that a learner could see of these files, in plain lists."""
-    return collect(DataReader([str(p) for p in paths], ReadOptions(**options)))
+    return collect_batches(DataReader([str(p) for p in paths], ReadOptions(**options)))
 
 
-def collect(reading: DataReader) -> dict[str, Any]:
+def collect_batches(reading: DataReader) -> dict[str, Any]:
     """Return everything that a learner could see of a reading, in plain lists."""
     out: dict[str, Any] = {"rows": [], "labels": [], "weights": [], "groups": [], "sets": [], "where": []}
     features = 0
@@ -51,7 +51,7 @@ def _label(parsed: Any, i: int) -> Any:
     return None if np.isnan(value) else value
 
 
-def terms(row: Any) -> dict[int, float]:
+def to_terms(row: Any) -> dict[int, float]:
     """Column → value of a sparse row."""
     indices, values = row
     return dict(zip(indices, np.frombuffer(values, np.float32).tolist(), strict=True))

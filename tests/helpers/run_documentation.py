@@ -27,7 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CODE_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WAIT = 60.0
 INSTALLS = "pip install"
 SERVES = re.compile(r"novikoff serve (?!token|backup|erase)")
@@ -40,9 +40,9 @@ class Block(NamedTuple):
     """Of the first line of the code, counted from 1."""
 
 
-def blocks(page: Path) -> Iterator[Block]:
+def parse_blocks(page: Path) -> Iterator[Block]:
     text = page.read_text()
-    for found in FENCE.finditer(text):
+    for found in CODE_BLOCK.finditer(text):
         yield Block(found[1], found[2], text.count("\n", 0, found.start()) + 2)
 
 
@@ -59,7 +59,7 @@ def matches(shown: str, printed: str) -> bool:
     return re.fullmatch("".join(lines), printed) is not None
 
 
-class Reader:
+class PageRunner:
     """Takes the blocks of one page, one after another, in the folder where it is."""
 
     def __init__(self, page: Path, folder: Path) -> None:
@@ -67,7 +67,7 @@ class Reader:
         self.names: dict[str, Any] = {"__name__": "page"}
         self.printed: str | None = None
         self.servers: list[subprocess.Popen[str]] = []
-        self.port = free_port()
+        self.port = find_free_port()
         self.env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
     def __enter__(self) -> Self:
@@ -82,7 +82,7 @@ class Reader:
             server.communicate(timeout=WAIT)
 
     def read(self) -> None:
-        for block in blocks(self.page):
+        for block in parse_blocks(self.page):
             place = f"{self.page.name}:{block.line}"
             code = block.code.replace(":8000", f":{self.port}").replace("--port 8000", f"--port {self.port}")
             code = code.replace("/var/lib/novikoff", str(self.folder / "var-lib-novikoff"))
@@ -94,21 +94,21 @@ class Reader:
                 take = getattr(self, f"take_{block.language}", None)
                 self.printed = take(code, place, block.line) if take else None
 
-    def take_python(self, code: str, place: str, line: int) -> str:
+    def run_python(self, code: str, place: str, line: int) -> str:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile("\n" * (line - 1) + code, str(self.page), "exec"), self.names)  # noqa: S102 - our own page
         return printed.getvalue()
 
-    def take_sh(self, code: str, place: str, line: int) -> str:
-        told = "trap 'echo \"this failed: $BASH_COMMAND\" >&2' ERR\n"
+    def run_sh(self, code: str, place: str, line: int) -> str:
+        trap = "trap 'echo \"this failed: $BASH_COMMAND\" >&2' ERR\n"
         done = subprocess.run(
-            ["bash", "-e", "-c", told + code], capture_output=True, text=True, env=self.env, check=False
+            ["bash", "-e", "-c", trap + code], capture_output=True, text=True, env=self.env, check=False
         )
         assert done.returncode == 0, f"{place}: exit code {done.returncode}\n{done.stderr}"
         return done.stdout
 
-    def take_console(self, code: str, place: str, line: int) -> None:
+    def run_console(self, code: str, place: str, line: int) -> None:
         for part in re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]:
             command, shown = part.split("\n", 1)
             if command.startswith(INSTALLS):
@@ -116,11 +116,11 @@ class Reader:
             if SERVES.match(command):
                 self.serve(command, shown)
                 continue
-            printed = self.take_sh(command, place, line)
+            printed = self.run_sh(command, place, line)
             printed += "" if printed.endswith("\n") else "\n"
             assert not shown.strip() or matches(shown, printed), f"{place}: {command}\nprints\n{printed}"
 
-    def take_json(self, code: str, place: str, line: int) -> None:
+    def check_json(self, code: str, place: str, line: int) -> None:
         json.loads(code)
 
     def serve(self, command: str, shown: str) -> None:
@@ -137,7 +137,7 @@ class Reader:
         assert matches(shown, said), f"{command} says {said}"
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

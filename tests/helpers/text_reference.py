@@ -21,7 +21,7 @@ WORD = re.compile("[0-9A-Za-z_\u0080-\U0010ffff]+(?:'[0-9A-Za-z_\u0080-\U0010fff
 Row = list[tuple[int, float]]
 
 
-def lower(text: str) -> str:
+def to_lower(text: str) -> str:
     def one(c: str) -> str:
         small = c.lower()
         return small if len(small) == 1 and len(small.encode()) == len(c.encode()) <= 2 else c
@@ -29,9 +29,9 @@ def lower(text: str) -> str:
     return "".join(map(one, text))
 
 
-def names(text: str, fmt: Any, seed: int) -> Iterator[tuple[str, int]]:
+def iter_names(text: str, fmt: Any, seed: int) -> Iterator[tuple[str, int]]:
     """Every name in a text and its hash, as often as it comes."""
-    text = lower(text) if fmt.lowercase else text
+    text = to_lower(text) if fmt.lowercase else text
     found = WORD.findall(text)
     for k in range(len(found)):
         for n in range(1, min(fmt.word_ngrams, k + 1) + 1):
@@ -47,17 +47,17 @@ def names(text: str, fmt: Any, seed: int) -> Iterator[tuple[str, int]]:
             yield f'"{run}"', hash_name(run.encode(), hash_name(b"\x01letters", seed))
 
 
-def bag(text: str, fmt: Any, seed: int = 0) -> dict[int, float]:
+def weigh_names(text: str, fmt: Any, seed: int = 0) -> dict[int, float]:
     """What each name is worth, by its hash."""
     counts: dict[int, int] = {}
-    for _, h in names(text, fmt, seed):
+    for _, h in iter_names(text, fmt, seed):
         counts[h] = counts.get(h, 0) + 1
     length = math.sqrt(sum(n * n for n in counts.values()))
     worth = {"count": float, "binary": lambda _: 1.0, "log": lambda n: 1.0 + math.log(n), "unit": lambda n: n / length}
     return {h: worth[fmt.term_weighting](n) for h, n in counts.items()}
 
 
-def in_slots(terms: list[tuple[int, float]], fmt: Any) -> Row:
+def to_slots(terms: list[tuple[int, float]], fmt: Any) -> Row:
     """Slots in the order in which they came, values in single precision; what is 0 is left out."""
     row: dict[int, Any] = {}
     for h, value in terms:
@@ -67,7 +67,7 @@ def in_slots(terms: list[tuple[int, float]], fmt: Any) -> Row:
     return [(slot, float(value)) for slot, value in row.items() if value != 0.0]
 
 
-def in_block(data: bytes, fmt: Format, named: bool = False) -> tuple[TextBlock, ParsedBlock]:
+def parse_block(data: bytes, fmt: Format, named: bool = False) -> tuple[TextBlock, ParsedBlock]:
     """A text as one block, read."""
     block = TextBlock(len(data) + 1)
     block.text[PADDING_BYTES : PADDING_BYTES + len(data)] = np.frombuffer(data, np.uint8)
@@ -76,7 +76,7 @@ def in_block(data: bytes, fmt: Format, named: bool = False) -> tuple[TextBlock, 
     return block, fmt.parser(named=named).parse(block)
 
 
-def rows_of(parsed: ParsedBlock) -> list[Row]:
+def list_rows(parsed: ParsedBlock) -> list[Row]:
     starts, indices, values = parsed.rows.starts, parsed.rows.indices, parsed.rows.values
     return [
         list(zip(indices[a:b].tolist(), values[a:b].tolist(), strict=True))
@@ -84,17 +84,17 @@ def rows_of(parsed: ParsedBlock) -> list[Row]:
     ]
 
 
-def read(path: Path, **options: Any) -> tuple[list[Any], DataReader]:
+def read_texts(path: Path, **options: Any) -> tuple[list[Any], DataReader]:
     """All examples of a file: label, terms, place."""
     reading = DataReader([str(path)], ReadOptions(**options))
     found: list[Any] = []
     for batch in reading.batches():
         parsed = batch.parsed._replace(rows=batch.rows)
-        found += [(parsed.label(i), row, batch.where(i)) for i, row in enumerate(rows_of(parsed))]
+        found += [(parsed.label(i), row, batch.where(i)) for i, row in enumerate(list_rows(parsed))]
     return found, reading
 
 
-def model_file(folder: Path, name: str, *arguments: str) -> bytes:
+def learn_model_bytes(folder: Path, name: str, *arguments: str) -> bytes:
     path = folder / name
     assert main(["learn", *arguments, "--save", str(path), "--quiet"]) == 0
     return path.read_bytes()

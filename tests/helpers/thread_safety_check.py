@@ -32,9 +32,9 @@ FIT_ONLY = ("other:adaboost", "other:bagging", "other:random-forest")
 def make(name: str) -> Any:
     kind, _, own = name.partition(":")
     if kind == "learner":
-        return learners.fresh(own)
+        return learners.make_learner(own)
     if kind == "scheme":
-        return multiclass_schemes.scheme(own)
+        return multiclass_schemes.make_scheme(own)
     return {
         "auto": lambda: Auto(shuffle=False),
         "online-to-batch": lambda: OnlineToBatch(Perceptron(shuffle=False)),
@@ -49,7 +49,7 @@ def make(name: str) -> Any:
 def data(name: str, seed: int, rows: int = ROWS) -> tuple[Any, list[Any]]:
     kind, _, own = name.partition(":")
     if kind == "scheme":
-        X, y = multiclass_schemes.told(own, seed, rows, columns=FEATURES)
+        X, y = multiclass_schemes.draw_labelled(own, seed, rows, columns=FEATURES)
         return X, list(y)
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, FEATURES)) * (rng.random((rows, FEATURES)) < 0.8)
@@ -57,7 +57,7 @@ def data(name: str, seed: int, rows: int = ROWS) -> tuple[Any, list[Any]]:
     labels = 3 if name in MANY_LABELS else 2
     y = [("no", "yes", "new")[int(value > 0) + int(value > 1.0) * (labels - 2)] for value in X[:, 1]]
     y[:2] = ["no", "yes"]
-    return (learners.suited(own, X) if kind == "learner" else X), y
+    return (learners.clip_to_range(own, X) if kind == "learner" else X), y
 
 
 def give_way(turn: int) -> None:

@@ -18,23 +18,23 @@ from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.cli.main import main
 from novikoff.data.synthetic import adversarial
 from novikoff.theory import winnow_bounds as formulas
-from tests.helpers.bound_checks import check, known
-from tests.helpers.dot_product import dot
-from tests.helpers.learners import OTHERS, fresh, suited
+from tests.helpers.bound_checks import check_bounds, evidence_of_target
+from tests.helpers.dot_product import dot_in_order
+from tests.helpers.learners import OTHER_LEARNERS, clip_to_range, make_learner
 from tests.helpers.streams import csr, evidence, real
 
 pytestmark = pytest.mark.plain_python_coverage
 
 BOTH = [-1, 1]
-FAMILY = [name for name in OTHERS if "winnow" in name]
+FAMILY = [name for name in OTHER_LEARNERS if "winnow" in name]
 
 
-def raised(alpha: float, exponent: float) -> float:
+def compute_power(alpha: float, exponent: float) -> float:
     """α^exponent, as far as doubles go."""
     return alpha**exponent if exponent * math.log2(alpha) < 100.0 else 2.0**100
 
 
-class Twin:
+class ReferenceWinnow:
     """Exponents by slot (bias last, companions after it), and the sum of all hypotheses."""
 
     def __init__(self, model: Any, columns: int) -> None:
@@ -48,8 +48,8 @@ class Twin:
         self.mistakes = self.updates = self.t = 0
 
     def weight(self, j: int) -> float:
-        minus = raised(self.s.alpha, -self.logs[j]) if self.balanced else 0.0
-        return raised(self.s.alpha, self.logs[j]) - minus
+        minus = compute_power(self.s.alpha, -self.logs[j]) if self.balanced else 0.0
+        return compute_power(self.s.alpha, self.logs[j]) - minus
 
     def weights(self) -> list[float]:
         return [self.weight(j) for j in range(len(self.logs))]
@@ -59,11 +59,11 @@ class Twin:
         constant = float(self.s.fit_intercept) * w[self.n] - self.theta
         companions = [1.0 - v for v in x]
         # The companions are neighbours in memory: zeros among them keep their lanes.
-        extra = in_lanes(companions, w[self.n + 1 :]) if self.doubled else None
-        own = dot(x, w[: self.n])
+        extra = dot_in_lanes(companions, w[self.n + 1 :]) if self.doubled else None
+        own = dot_in_order(x, w[: self.n])
         return (own if extra is None else own + extra) + constant
 
-    def run(self, X: Any, y: Any) -> Twin:
+    def run(self, X: Any, y: Any) -> ReferenceWinnow:
         floor = getattr(self.s, "floor", 0.0)
         lowest = math.log(floor) / math.log(self.s.alpha) if floor else -math.inf
         for x, label in zip(X.tolist(), y.tolist(), strict=True):
@@ -91,9 +91,9 @@ class Twin:
         return [*coef, constant]
 
 
-def in_lanes(a: list[float], b: list[float]) -> float:
+def dot_in_lanes(a: list[float], b: list[float]) -> float:
     terms = [x * w for x, w in zip(a, b, strict=True)]
-    return dot([1.0 if x else 2.0 for x in terms], [x if x else 0.0 for x in terms])
+    return dot_in_order([1.0 if x else 2.0 for x in terms], [x if x else 0.0 for x in terms])
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr])
@@ -102,16 +102,18 @@ def in_lanes(a: list[float], b: list[float]) -> float:
 def test_it_equals_its_reference_to_the_last_bit(name: str, boolean: bool, form: Any) -> None:
     for seed in range(4):
         X, y = real(seed)
-        X = suited(name, X)
+        X = clip_to_range(name, X)
         X = np.sign(X) if boolean else X
-        model = fresh(name).fit(form(X), y)
-        twin = Twin(model, X.shape[1]).run(X, y)
-        assert (model.ledger_.mistakes, model.ledger_.updates) == (twin.mistakes, twin.updates)
+        model = make_learner(name).fit(form(X), y)
+        reference = ReferenceWinnow(model, X.shape[1]).run(X, y)
+        assert (model.ledger_.mistakes, model.ledger_.updates) == (reference.mistakes, reference.updates)
         shown = [*model.coef_[0].tolist(), *model.intercept_.tolist()]
         if model.average:
-            assert shown == pytest.approx(twin.linear([a / twin.t for a in twin.total]), rel=1e-9, abs=1e-12)
+            assert shown == pytest.approx(
+                reference.linear([a / reference.t for a in reference.total]), rel=1e-9, abs=1e-12
+            )
         else:
-            assert shown == twin.linear(twin.weights())
+            assert shown == reference.linear(reference.weights())
 
 
 def test_negations_are_winnow_on_twice_the_features() -> None:
@@ -145,7 +147,7 @@ def test_balanced_winnow_is_winnow_with_two_weights() -> None:
 # --- Theorems ---
 
 
-def play(model: Any, truth: Any, rng: Any, n: int, rounds: int, density: float, tries: int = 30) -> None:
+def play_adversary(model: Any, truth: Any, rng: Any, n: int, rounds: int, density: float, tries: int = 30) -> None:
     """An adversary that looks for examples on which the learner errs (or is narrow), and shows it those."""
     model.partial_fit(np.zeros((1, n)), [truth(np.zeros((1, n)))[0]], classes=BOTH)
     for _ in range(rounds):
@@ -180,11 +182,11 @@ def disjunction_stream(seed: int, rounds: int) -> int:
 
     density = float(rng.choice([0.02, 0.1, 0.3, 0.7]))
     if seed % 2:
-        play(model, truth, rng, n, rounds, density)
+        play_adversary(model, truth, rng, n, rounds, density)
     else:
         X = (rng.random((rounds * 5, n)) < density).astype(float)
         model.partial_fit(X, truth(X), classes=BOTH)
-    return check(model, known(disjunction=float(len(relevant))))
+    return check_bounds(model, evidence_of_target(disjunction=float(len(relevant))))
 
 
 def drifting_stream(seed: int, rounds: int) -> int:
@@ -212,7 +214,7 @@ def drifting_stream(seed: int, rounds: int) -> int:
         target.add(new)
         if phase % 2:
             target.discard(relevant[0])
-    return check(model, known(gained=float(gained)))
+    return check_bounds(model, evidence_of_target(gained=float(gained)))
 
 
 def threshold_stream(seed: int, rounds: int) -> int:
@@ -223,8 +225,8 @@ def threshold_stream(seed: int, rounds: int) -> int:
     relevant = rng.permutation(n)[:k]
     delta = 1.0 / r
     model = Winnow(alpha=1.0 + delta / 2.0, threshold=float(n))
-    play(model, lambda X: np.where(X[:, relevant].sum(axis=1) >= r, 1, -1), rng, n, rounds, 0.4)
-    return check(model, known(separation=delta, weight=k * delta))
+    play_adversary(model, lambda X: np.where(X[:, relevant].sum(axis=1) >= r, 1, -1), rng, n, rounds, 0.4)
+    return check_bounds(model, evidence_of_target(separation=delta, weight=k * delta))
 
 
 def balanced_stream(seed: int, rounds: int) -> int:
@@ -244,7 +246,7 @@ def balanced_stream(seed: int, rounds: int) -> int:
     model = BalancedWinnow(alpha=float(rng.choice([1.02, 1.1, 1.3])), fit_intercept=bias).partial_fit(
         X, y, classes=BOTH
     )
-    return sum(check(model, evidence(X, y, c * u, bias)) for c in (0.3, 1.0, 3.0, 10.0))
+    return sum(check_bounds(model, evidence(X, y, c * u, bias)) for c in (0.3, 1.0, 3.0, 10.0))
 
 
 KINDS = [disjunction_stream, drifting_stream, threshold_stream, balanced_stream]
@@ -274,7 +276,7 @@ def test_no_drawn_stream_breaks_a_bound(rows: Any, relevant: Any, kind: Any) -> 
     X = np.array(rows, float)
     y = np.where(X[:, sorted(relevant)].any(axis=1), 1, -1)
     model = Winnow(**kind).partial_fit(X, y, classes=BOTH)
-    assert check(model, known(disjunction=float(len(relevant)))) == 1
+    assert check_bounds(model, evidence_of_target(disjunction=float(len(relevant)))) == 1
 
 
 @pytest.mark.parametrize("n", [2, 10, 1000])

@@ -13,13 +13,20 @@ from novikoff.base.multiclass_labels import MulticlassOnlineClassifier
 from novikoff.errors import InputError
 from novikoff.model_file import to_bytes
 from novikoff.multiclass.base import MulticlassClassifier
-from tests.helpers.multiclass_schemes import INNER, SCHEMES, scheme, slow_unless, suited, told
+from tests.helpers.multiclass_schemes import (
+    BASE_LEARNERS,
+    SCHEMES,
+    clip_to_range,
+    draw_labelled,
+    make_scheme,
+    slow_unless,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # without Numba
 QUICK = ("kesler", "one-vs-all")
 
 
-class Around:
+class GeneralPath:
     """A model whose examples all go the way around."""
 
     def __init__(self, model: Any) -> None:
@@ -29,7 +36,7 @@ class Around:
         MulticlassOnlineClassifier.learn_one(self.model, x, y)
         self.model._met = False
 
-    def asked(self, x: Any) -> tuple[Any, Any]:
+    def predict(self, x: Any) -> tuple[Any, Any]:
         self.model._met = False
         score = self.model.score_one(x)
         self.model._met = False
@@ -38,18 +45,18 @@ class Around:
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=slow_unless(name in QUICK)) for name in SCHEMES])
 @pytest.mark.parametrize(
-    "inner", [pytest.param(name, marks=slow_unless(name == "perceptron")) for name in (*INNER, "arow")]
+    "inner", [pytest.param(name, marks=slow_unless(name == "perceptron")) for name in (*BASE_LEARNERS, "arow")]
 )
 def test_the_fast_path_gives_the_same_bytes_as_the_general_path(name: str, inner: str) -> None:
-    learner = INNER.get(inner, AROW())
-    one = scheme(name, learner)
+    learner = BASE_LEARNERS.get(inner, AROW())
+    one = make_scheme(name, learner)
     try:
         one._check_all()
     except InputError:
         pytest.skip("this learner does not fit into this scheme")
-    one, other = scheme(name, learner), Around(scheme(name, learner))
-    X, y = told(name, seed=4)
-    X = suited(learner, X)
+    one, other = make_scheme(name, learner), GeneralPath(make_scheme(name, learner))
+    X, y = draw_labelled(name, seed=4)
+    X = clip_to_range(learner, X)
     rng = np.random.default_rng(1)
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
         example = {f"f{j}": v for j, v in zip(rng.permutation(len(x)).tolist(), x.tolist(), strict=True)}
@@ -60,7 +67,7 @@ def test_the_fast_path_gives_the_same_bytes_as_the_general_path(name: str, inner
         one.learn_one(given, label)
         other.learn_one(given, label)
         asked: Any = {**example, "unknown": 0.5} if t % 2 else [*example, "unknown"]
-        label_now, scores = other.asked(asked)
+        label_now, scores = other.predict(asked)
         assert one.predict_one(asked) == label_now
         assert one.score_one(asked) == scores
     assert to_bytes(one) == to_bytes(other.model)
@@ -107,7 +114,7 @@ def test_changed_settings_are_noticed() -> None:
 
 
 def test_the_fast_path_takes_examples_of_one_class_only() -> None:
-    lanes = {name for name, model in SCHEMES.items() if type(model)._has_single_labels}
-    assert {"kesler", "one-vs-all", "all-vs-all", "code-dense", "hierarchical"} <= lanes
-    assert not {"multi-label", "label-ranking"} & lanes
+    fast_schemes = {name for name, model in SCHEMES.items() if type(model)._has_single_labels}
+    assert {"kesler", "one-vs-all", "all-vs-all", "code-dense", "hierarchical"} <= fast_schemes
+    assert not {"multi-label", "label-ranking"} & fast_schemes
     assert not MulticlassClassifier._has_single_labels

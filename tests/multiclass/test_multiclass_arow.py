@@ -23,7 +23,7 @@ from novikoff.core.multiclass.schemes import (
     Scheme,
     is_joint_update,
 )
-from tests.helpers.multiclass_schemes import compiled_in_the_slow_set, slow_unless
+from tests.helpers.multiclass_schemes import slow_unless, slow_with_jit
 from tests.helpers.streams import csr
 
 pytestmark = pytest.mark.plain_python_coverage
@@ -96,7 +96,7 @@ def test_one_vs_all_equals_separate_learners_to_the_last_bit(learner: Any) -> No
         assert model.intercept_[c] == alone.intercept_[0]
 
 
-@compiled_in_the_slow_set
+@slow_with_jit
 def test_label_sets_equal_separate_learners_to_the_last_bit() -> None:
     X, y = stream(3)
     sets = np.eye(CLASSES, dtype=int)[y] | np.eye(CLASSES, dtype=int)[(y + X[:, 0].astype(int)) % CLASSES]
@@ -105,7 +105,7 @@ def test_label_sets_equal_separate_learners_to_the_last_bit() -> None:
         assert model.coef_[c].tolist() == AROW().fit(csr(X), 2 * sets[:, c] - 1).coef_[0].tolist()
 
 
-@compiled_in_the_slow_set
+@slow_with_jit
 def test_pairs_average_over_their_own_examples() -> None:
     X, y = stream(4)
     model = AllVsAll(SGD(average=True, averaging_power=2.0)).fit(csr(X), y)

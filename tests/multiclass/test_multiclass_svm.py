@@ -130,11 +130,11 @@ def test_the_duality_gap_equals_its_definition(case: Case, passes: int, seed: in
     assert abs(reached.primal - case.primal(W)) <= rounding
     assert abs(reached.dual - case.dual(duals)) <= rounding
     assert reached.gap >= -rounding
-    feasible(case, duals)
+    check_feasible(case, duals)
     assert (abs(W - case.whole().T @ duals) <= 1e-12 * (abs(case.whole()).T @ abs(duals))).all()
 
 
-def feasible(case: Case, duals: Any) -> None:
+def check_feasible(case: Case, duals: Any) -> None:
     own = np.arange(case.classes) == case.y[:, None]
     assert (duals <= case.limits[:, None] * own).all()
     assert (abs(duals.sum(axis=1)) <= 1e-12 * case.limits).all()
@@ -224,7 +224,7 @@ def test_the_solution_is_shrunk_to_any_new_limits() -> None:
         problem = problem._replace(limits=np.full(len(y), limit))
         shrink_to_limits(problem, point)
         before = measure_objectives(problem, point)
-        feasible(case._replace(limits=problem.limits), point.duals[:, :4])
+        check_feasible(case._replace(limits=problem.limits), point.duals[:, :4])
         assert before.gap >= 0.0
         assert rebuild_and_measure(problem, DualPoint(point.duals, point.weights.copy())).gap == pytest.approx(
             before.gap
@@ -277,10 +277,10 @@ def test_the_attributes_match_the_solution() -> None:
 
 def test_too_few_passes_warn_with_the_gap() -> None:
     X, y = blobs()
-    with pytest.warns(ConvergenceWarning, match="After 2 passes the objective") as told:
+    with pytest.warns(ConvergenceWarning, match="After 2 passes the objective") as caught:
         model = MulticlassSVM(C=10.0, max_iter=2).fit(X, y)
-    assert f"is within {model.gap_:.3g} of the optimum" in str(told[0].message)
-    assert told[0].filename == __file__
+    assert f"is within {model.gap_:.3g} of the optimum" in str(caught[0].message)
+    assert caught[0].filename == __file__
     assert model.n_iter_ == 2
 
 
@@ -411,7 +411,7 @@ def test_unfitted_models_continuous_labels_and_overflow_are_refused() -> None:
 # --- Beside scikit-learn (LIBLINEAR) ---
 
 
-def beside(X: Any, y: Any, C: float) -> tuple[MulticlassSVM, LinearSVC]:
+def fit_both(X: Any, y: Any, C: float) -> tuple[MulticlassSVM, LinearSVC]:
     """Both solutions; ours is as good as the gap says, and so not worse than theirs by more than that."""
     mine = MulticlassSVM(C=C).fit(X, y)
     other = LinearSVC(multi_class="crammer_singer", C=C, tol=1e-3, max_iter=100_000, random_state=0).fit(X, y)
@@ -425,7 +425,7 @@ def beside(X: Any, y: Any, C: float) -> tuple[MulticlassSVM, LinearSVC]:
 def test_iris_is_solved_as_scikit_learn_solves_it() -> None:
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)
-    mine, other = beside(X, y, 1.0)
+    mine, other = fit_both(X, y, 1.0)
     assert abs(mine.score(X, y) - other.score(X, y)) <= 0.01
 
 
@@ -437,7 +437,7 @@ def table(name: str) -> tuple[Any, Any]:
 
 @real_data
 def test_accuracy_on_usps_equals_that_of_liblinear() -> None:
-    mine, other = beside(*table("usps.train.csv.gz"), 0.01)
+    mine, other = fit_both(*table("usps.train.csv.gz"), 0.01)
     X, y = table("usps.test.csv.gz")
     assert abs(mine.score(X, y) - other.score(X, y)) <= 0.003
 
@@ -446,7 +446,7 @@ def test_accuracy_on_usps_equals_that_of_liblinear() -> None:
 def test_accuracy_on_letters_equals_that_of_liblinear() -> None:
     X, y = table("letter.csv.gz")
     X = StandardScaler().fit(X[:16000]).transform(X)
-    mine, other = beside(X[:16000], y[:16000], 0.1)
+    mine, other = fit_both(X[:16000], y[:16000], 0.1)
     assert abs(mine.score(X[16000:], y[16000:]) - other.score(X[16000:], y[16000:])) <= 0.003
 
 

@@ -17,7 +17,7 @@ from novikoff import InputError, OnlineBagging, OnlineBoosting, Perceptron, Vote
 from novikoff.cli.main import main
 from novikoff.core.counter_rng import MAX_POISSON_MEAN, poisson, uniform
 from novikoff.model_file import from_bytes, to_bytes
-from tests.helpers.learners import WEIGHTS
+from tests.helpers.learners import EXPECTED_FAILED_CHECKS
 from tests.helpers.streams import csr
 
 pytestmark = pytest.mark.plain_python_coverage
@@ -47,7 +47,7 @@ def test_invalid_settings_are_refused(kind: Any) -> None:
 @pytest.mark.slow
 @parametrize_with_checks(
     [OnlineBagging(Perceptron(), n_estimators=5), OnlineBoosting(Perceptron(), n_estimators=5)],
-    expected_failed_checks=lambda _: WEIGHTS,
+    expected_failed_checks=lambda _: EXPECTED_FAILED_CHECKS,
 )
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -73,7 +73,7 @@ def test_draws_follow_the_poisson_distribution() -> None:
 # --- Twins ---
 
 
-class Member:
+class ReferenceMember:
     """One-vs-all of Perceptrons with a bias, in plain Python; classes come as they come."""
 
     def __init__(self, columns: int) -> None:
@@ -98,8 +98,10 @@ class Member:
                 self.weights[c] = [w + k * side * v for w, v in zip(self.weights[c], [1.0, *x], strict=True)]
 
 
-def twin(X: Any, y: list[str], members: int, seed: int, boosted: bool) -> tuple[list[Member], int, Any]:
-    team, sums = [Member(X.shape[1]) for _ in range(members)], np.zeros((members, 2))
+def reference_ensemble(
+    X: Any, y: list[str], members: int, seed: int, boosted: bool
+) -> tuple[list[ReferenceMember], int, Any]:
+    team, sums = [ReferenceMember(X.shape[1]) for _ in range(members)], np.zeros((members, 2))
     known: list[str] = []
     mistakes = 0
     luck = uniform(seed, 0, np.arange(len(y)), members)
@@ -134,7 +136,7 @@ def twin(X: Any, y: list[str], members: int, seed: int, boosted: bool) -> tuple[
 def test_it_equals_its_reference(kind: Any, seed: int, members: int) -> None:
     X, y = stream(seed)
     model = kind(Perceptron(), n_estimators=members, random_state=seed).partial_fit(csr(X), y)
-    team, mistakes, sums = twin(X, y, members, seed, kind is OnlineBoosting)
+    team, mistakes, sums = reference_ensemble(X, y, members, seed, kind is OnlineBoosting)
     assert model.ledger_.mistakes == mistakes
     weights = np.column_stack([model.intercept_, model.coef_])
     for m, member in enumerate(team):
@@ -148,12 +150,14 @@ def test_it_equals_its_reference(kind: Any, seed: int, members: int) -> None:
 
 def test_a_bagged_member_is_a_learner_with_these_weights() -> None:
     X, y = stream(3)
-    told = [label == "bee" for label in y]
-    model = OnlineBagging(Perceptron(), n_estimators=3, random_state=9).partial_fit(csr(X), told, classes=[False, True])
+    is_bee = [label == "bee" for label in y]
+    model = OnlineBagging(Perceptron(), n_estimators=3, random_state=9).partial_fit(
+        csr(X), is_bee, classes=[False, True]
+    )
     luck = uniform(9, 0, np.arange(len(y)), 3)
     for m in range(3):
         k = np.array([poisson(u, 1.0) for u in luck[:, m].tolist()])
-        alone = Perceptron(shuffle=False).fit(X, told, sample_weight=k)
+        alone = Perceptron(shuffle=False).fit(X, is_bee, sample_weight=k)
         assert (model.coef_[3 + m] == alone.coef_[0]).all()
         assert model.intercept_[3 + m] == alone.intercept_[0]
 

@@ -25,7 +25,7 @@ def queries(seed: int, count: int = 20, width: int = 4) -> tuple[Any, Any, Any]:
     return X, grades, np.repeat(np.arange(count), sizes)
 
 
-def twin(X: Any, grades: Any, qid: Any, update: str) -> tuple[Any, int]:
+def reference_ranking(X: Any, grades: Any, qid: Any, update: str) -> tuple[Any, int]:
     """The Perceptron on means of differences; the weights, and the queries with a preference that was not met."""
     w, mistakes = np.zeros(X.shape[1]), 0
     for query in dict.fromkeys(qid):
@@ -52,7 +52,7 @@ def test_it_equals_its_reference(update: Any) -> None:
     for seed in range(12):
         X, grades, qid = queries(seed)
         model = QueryRanking(Perceptron(shuffle=False), update=update).fit(X, grades, qid)
-        w, mistakes = twin(X, grades, qid, update)
+        w, mistakes = reference_ranking(X, grades, qid, update)
         np.testing.assert_allclose(model.coef_[0], w, rtol=1e-9, atol=1e-9)
         ledger = model.ledger_
         assert (ledger.examples, ledger.mistakes, ledger.updates) == (20, mistakes, mistakes)

@@ -33,15 +33,15 @@ from novikoff import (
 from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.model_file import from_bytes, to_bytes
 from tests.helpers.multiclass_schemes import (
-    ONE_LABEL,
     PATHS,
     SCHEMES,
+    SINGLE_LABEL_SCHEMES,
     WORDS,
-    compiled_in_the_slow_set,
-    examples,
-    scheme,
+    draw_examples,
+    draw_labelled,
+    make_scheme,
     slow_unless,
-    told,
+    slow_with_jit,
 )
 from tests.helpers.streams import csr
 
@@ -73,42 +73,42 @@ def one_by_one(model: Any, X: Any, y: Any) -> Any:
 @settings(max_examples=5)
 @given(seed=st.integers(0, 1000), cuts=st.lists(st.integers(0, 60), max_size=6).map(sorted))
 def test_batches_and_single_examples_learn_new_classes_alike(name: str, seed: int, cuts: list[int]) -> None:
-    X, y = told(name, seed)
-    batch = scheme(name).partial_fit(csr(X), y)
-    assert to_bytes(chunks(scheme(name), csr(X), y, cuts)) == to_bytes(batch)
-    assert to_bytes(one_by_one(scheme(name), X, y)) == to_bytes(batch)
-    dicts = scheme(name).learn_one(X[0], y[0])  # which says how many features there are
+    X, y = draw_labelled(name, seed)
+    batch = make_scheme(name).partial_fit(csr(X), y)
+    assert to_bytes(chunks(make_scheme(name), csr(X), y, cuts)) == to_bytes(batch)
+    assert to_bytes(one_by_one(make_scheme(name), X, y)) == to_bytes(batch)
+    dicts = make_scheme(name).learn_one(X[0], y[0])  # which says how many features there are
     one_by_one(dicts, (dict(enumerate(x.tolist())) for x in X[1:]), y[1:])
     assert to_bytes(dicts) == to_bytes(batch)
 
 
 @DENSE_TOO
 def test_dense_and_sparse_rows_give_the_same_model(name: str) -> None:
-    X, y = told(name, 1)
+    X, y = draw_labelled(name, 1)
     X[::2] += 0.01 * (X[::2] == 0)
-    dense, sparse = scheme(name).partial_fit(X, y), scheme(name).partial_fit(csr(X), y)
+    dense, sparse = make_scheme(name).partial_fit(X, y), make_scheme(name).partial_fit(csr(X), y)
     assert to_bytes(dense) == to_bytes(sparse)
     assert (dense.decision_function(X) == dense.decision_function(csr(X))).all()
 
 
 def all_labels(name: str, y: Any) -> list[Any]:
-    return sorted(scheme(name).partial_fit(csr(np.ones((len(y), 1))), y).classes_.tolist())
+    return sorted(make_scheme(name).partial_fit(csr(np.ones((len(y), 1))), y).classes_.tolist())
 
 
 @EVERY
 def test_declared_classes_give_the_same_model(name: str) -> None:
-    X, y = told(name, 2)
-    fitted = scheme(name).fit(csr(X), y)
+    X, y = draw_labelled(name, 2)
+    fitted = make_scheme(name).fit(csr(X), y)
     assert fitted.classes_.tolist() == all_labels(name, y)
-    named = chunks(scheme(name), csr(X), y, [7, 30], classes=all_labels(name, y))
+    named = chunks(make_scheme(name), csr(X), y, [7, 30], classes=all_labels(name, y))
     assert to_bytes(named) == to_bytes(fitted)
-    twice = scheme(name, Perceptron(passes=2)).fit(csr(X), y)
+    twice = make_scheme(name, Perceptron(passes=2)).fit(csr(X), y)
     assert twice.ledger_.examples == 2 * fitted.ledger_.examples
 
 
 def test_classes_declared_later_are_known_from_then_on() -> None:
-    X, y = told("kesler", 3)
-    model = scheme("kesler").partial_fit(csr(X[:9]), y[:9])
+    X, y = draw_labelled("kesler", 3)
+    model = make_scheme("kesler").partial_fit(csr(X[:9]), y[:9])
     before = model.classes_.tolist()
     model.partial_fit(csr(X[9:]), y[9:], classes=["zebra", "ant", *y])
     assert model.classes_.tolist() == [*before, *sorted({*y, "zebra"} - set(before))]
@@ -118,8 +118,8 @@ def test_classes_declared_later_are_known_from_then_on() -> None:
 
 @EVERY
 def test_a_named_growing_stream_resumed_at_every_example(name: str) -> None:
-    X, y = told(name, 4, rows=30)
-    straight, resumed = scheme(name), scheme(name)
+    X, y = draw_labelled(name, 4, rows=30)
+    straight, resumed = make_scheme(name), make_scheme(name)
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
         terms = {f"f{j}": float(v) for j, v in enumerate(x[: 2 + t // 4]) if v}
         straight.learn_one(terms, label)
@@ -137,8 +137,8 @@ def plain(predicted: Any) -> Any:
 
 @EVERY
 def test_predictions_agree_with_each_other(name: str) -> None:
-    X, y = told(name, 5)
-    model = scheme(name).fit(csr(X), y)
+    X, y = draw_labelled(name, 5)
+    model = make_scheme(name).fit(csr(X), y)
     predicted, scores = plain(model.predict(X)), model.decision_function(X)
     assert predicted == plain(model.predict(csr(X)))
     assert predicted == [model.predict_one(x) for x in X]
@@ -155,23 +155,23 @@ def test_predictions_agree_with_each_other(name: str) -> None:
         assert predicted == [known[c] for c in scores.argmax(axis=1)]
 
 
-@pytest.mark.parametrize("name", ONE_LABEL)
+@pytest.mark.parametrize("name", SINGLE_LABEL_SCHEMES)
 def test_two_classes_have_one_score(name: str) -> None:
-    X, y = examples(6, classes=2)
-    model = scheme(name).fit(csr(X), y)
+    X, y = draw_examples(6, classes=2)
+    model = make_scheme(name).fit(csr(X), y)
     scores = model.decision_function(X)
     assert scores.shape == (len(X),)
     assert (model.predict(X) == (scores > 0)).all()
 
 
-@pytest.mark.parametrize("name", [*ONE_LABEL, "hierarchical"])
+@pytest.mark.parametrize("name", [*SINGLE_LABEL_SCHEMES, "hierarchical"])
 def test_a_single_class_is_always_predicted(name: str) -> None:
     X = csr(np.eye(3))
-    model = scheme(name).fit(X, ["only"] * 3)
+    model = make_scheme(name).fit(X, ["only"] * 3)
     assert model.predict(X).tolist() == ["only"] * 3
     assert model.decision_function(X).shape == (3, 1)
     assert model.ledger_.mistakes == 0
-    assert scheme(name).partial_fit(X, ["only"] * 3).ledger_.mistakes == 1  # which could not be known beforehand
+    assert make_scheme(name).partial_fit(X, ["only"] * 3).ledger_.mistakes == 1  # which could not be known beforehand
     again = from_bytes(to_bytes(model), "m").partial_fit(X, ["only", "other", "third"])
     assert to_bytes(again) == to_bytes(model.partial_fit(X, ["only", "other", "third"]))
     assert again.classes_.tolist() == ["only", "other", "third"]
@@ -179,8 +179,8 @@ def test_a_single_class_is_always_predicted(name: str) -> None:
 
 @EVERY
 def test_unknown_labels_count_as_errors_and_change_nothing(name: str) -> None:
-    X, y = told(name, 7)
-    model = scheme(name).fit(csr(X), y)
+    X, y = draw_labelled(name, 7)
+    model = make_scheme(name).fit(csr(X), y)
     before = to_bytes(model)
     strange = {"label": ["x", "y"], "multi": ["x", "y"], "hierarchical": "x/y"}.get(name.split("-", 1)[0], "x")
     assert model.score(X, [strange] * len(y)) == 0.0
@@ -188,8 +188,8 @@ def test_unknown_labels_count_as_errors_and_change_nothing(name: str) -> None:
 
 
 def test_scores_are_shares_of_correct_predictions() -> None:
-    X, y = told("multi-label", 8)
-    model = scheme("multi-label").fit(csr(X), y)
+    X, y = draw_labelled("multi-label", 8)
+    model = make_scheme("multi-label").fit(csr(X), y)
     right = [set(a) == set(b) for a, b in zip(model.predict(X), y, strict=True)]
     assert model.score(X, y) == np.mean(right)
     assert model.score(X, y, sample_weight=[1.0] + [0.0] * 59) == right[0]
@@ -206,7 +206,7 @@ def test_scores_are_shares_of_correct_predictions() -> None:
 @pytest.mark.parametrize("name", ["multi-label", "multi-label-uniform", "label-ranking"])
 def test_empty_label_sets_and_rankings_are_accepted(name: str) -> None:
     X = csr(np.eye(4))
-    model = scheme(name).fit(X, [[]] * 4)
+    model = make_scheme(name).fit(X, [[]] * 4)
     assert model.classes_.size == 0
     assert model.predict(X) == [[]] * 4
     assert (model.ledger_.examples, model.ledger_.mistakes, model.ledger_.updates) == (4, 0, 0)
@@ -214,10 +214,10 @@ def test_empty_label_sets_and_rankings_are_accepted(name: str) -> None:
     both = [["a", "b"], [], ["b"], []]
     assert to_bytes(again.partial_fit(X, both)) == to_bytes(model.partial_fit(X, both))
     X, y = np.eye(4).repeat(2, axis=0), [[], [], [], [], *both]
-    assert to_bytes(one_by_one(scheme(name), X, y)) == to_bytes(chunks(scheme(name), csr(X), y, [1, 5]))
+    assert to_bytes(one_by_one(make_scheme(name), X, y)) == to_bytes(chunks(make_scheme(name), csr(X), y, [1, 5]))
 
 
-@compiled_in_the_slow_set
+@slow_with_jit
 def test_examples_without_preferences_advance_the_schedule() -> None:
     """Averages are over all examples, those before the first label included."""
     X = csr(np.ones((4, 1)))
@@ -275,8 +275,8 @@ BAD_LABELS: list[tuple[str, Any, Any, str]] = [
 
 @pytest.mark.parametrize(("name", "batch", "one", "message"), BAD_LABELS)
 def test_bad_labels_change_nothing(name: str, batch: Any, one: Any, message: str) -> None:
-    X, y = told(name, 9)
-    model, never = (scheme(name).partial_fit(csr(X), y) for _ in range(2))
+    X, y = draw_labelled(name, 9)
+    model, never = (make_scheme(name).partial_fit(csr(X), y) for _ in range(2))
     expected = f"{message}|of one type"
     with pytest.raises(InputError, match=expected):
         model.partial_fit(csr(X[:3]), batch)
@@ -293,8 +293,8 @@ def test_bad_labels_change_nothing(name: str, batch: Any, one: Any, message: str
 
 @pytest.mark.parametrize("name", ["kesler", "multi-label", "label-ranking"])
 def test_numeric_labels_after_text_labels_are_refused(name: str) -> None:
-    X, y = told(name, 9)
-    model = scheme(name).partial_fit(csr(X), y)
+    X, y = draw_labelled(name, 9)
+    model = make_scheme(name).partial_fit(csr(X), y)
     before = to_bytes(model)
     other: Any = 1 if name == "kesler" else [1, 2]
     with pytest.raises(LabelError, match="all texts or all numbers"):
@@ -313,9 +313,9 @@ OVERFLOWS = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # plain Python
 @OVERFLOWS
 def test_bad_examples_change_nothing(name: str) -> None:
     """… neither classes nor features nor weights, wherever the bad value is and however new the label."""
-    X, y = told(name, 10)
-    model, never = (scheme(name).partial_fit(csr(X), y) for _ in range(2))
-    new = told(name, 11, classes=7)[1][-1:] if name != "hierarchical" else ["new/one"]
+    X, y = draw_labelled(name, 10)
+    model, never = (make_scheme(name).partial_fit(csr(X), y) for _ in range(2))
+    new = draw_labelled(name, 11, classes=7)[1][-1:] if name != "hierarchical" else ["new/one"]
     for bad in (np.nan, np.inf, 1e200):
         worse = np.vstack([X, X, X])
         worse[-1, 2] = bad
@@ -349,7 +349,7 @@ def test_a_refused_first_example_leaves_the_model_unfitted() -> None:
 
 
 @OVERFLOWS
-@compiled_in_the_slow_set
+@slow_with_jit
 def test_diverging_weights_are_refused() -> None:
     model = Kesler(SGD(loss="squared", schedule="constant", learning_rate=1e9))
     X = csr(np.full((60, 2), 1e20))
@@ -367,15 +367,17 @@ def test_label_matrices_are_accepted() -> None:
 
 
 def test_sample_weights_are_supported() -> None:
-    X, y = examples(12)
+    X, y = draw_examples(12)
     weights = np.random.default_rng(12).choice([0.0, 0.5, 1.0, 2.0], len(y))
     for name in ("one-vs-all", "kesler", "kesler-uniform"):
-        all_rows = scheme(name).partial_fit(csr(X), y, classes=range(5), sample_weight=np.where(weights > 0, 1.0, 0.0))
-        some_rows = scheme(name).partial_fit(csr(X[weights > 0]), y[weights > 0], classes=range(5))
+        all_rows = make_scheme(name).partial_fit(
+            csr(X), y, classes=range(5), sample_weight=np.where(weights > 0, 1.0, 0.0)
+        )
+        some_rows = make_scheme(name).partial_fit(csr(X[weights > 0]), y[weights > 0], classes=range(5))
         assert to_bytes(all_rows) == to_bytes(some_rows)
-        weighed = scheme(name).fit(csr(X), y, sample_weight=weights)
+        weighed = make_scheme(name).fit(csr(X), y, sample_weight=weights)
         assert weighed.ledger_.weighted == ((weights != 0) & (weights != 1)).sum()
-        single = scheme(name)
+        single = make_scheme(name)
         for x, label, weight in zip(X, y, weights, strict=True):
             if weight:
                 single.partial_fit(csr(x[None]), [label], classes=range(5), sample_weight=[weight])
@@ -460,7 +462,7 @@ def test_an_exhaustive_code_supports_eleven_classes() -> None:
     assert to_bytes(model) == before
 
 
-@compiled_in_the_slow_set
+@slow_with_jit
 def test_values_out_of_range_are_named() -> None:
     model = OneVsAll(BalancedWinnow()).partial_fit(csr(np.eye(3)), ["a", "b", "c"])
     with pytest.raises(InputError, match="row 1, column 2 has 3"):
@@ -486,11 +488,13 @@ def test_hundreds_of_classes_are_learned() -> None:
     k = 128
     X, y = csr(np.eye(k)), [f"class {c:03}" for c in range(k)]
     for name in ("one-vs-all", "kesler", "code-dense"):
-        model = scheme(
+        model = make_scheme(
             name, Perceptron(fit_intercept=False, passes=2), **({"code_length": 64} if name == "code-dense" else {})
         )
         assert (model.fit(X, y).predict(X) == np.array(y)).mean() > 0.95
-        stream = scheme(name, Perceptron(fit_intercept=False), **({"code_length": 64} if name == "code-dense" else {}))
+        stream = make_scheme(
+            name, Perceptron(fit_intercept=False), **({"code_length": 64} if name == "code-dense" else {})
+        )
         one_by_one(stream, np.eye(k)[:, ::-1][:40], y[:40])
         assert stream.partial_fit(X, y).classes_.tolist() == y
         assert stream._state.new == k
@@ -512,10 +516,12 @@ def test_label_trees_are_learned() -> None:
         model.tree_loss(np.eye(4), ["A:", "A", "B", "B"])
     numbers = Hierarchical().fit(csr(np.eye(2)), [5, 7])
     assert numbers.predict(csr(np.eye(2))).tolist() == [5, 7]
-    assert set(PATHS) >= set(scheme("hierarchical").fit(*told("hierarchical", 0, classes=7)).classes_.tolist())
+    assert set(PATHS) >= set(
+        make_scheme("hierarchical").fit(*draw_labelled("hierarchical", 0, classes=7)).classes_.tolist()
+    )
 
 
-@compiled_in_the_slow_set
+@slow_with_jit
 @pytest.mark.parametrize("p", [None, 4.0])
 def test_p_norm_learners_work_in_schemes(p: float | None) -> None:
     if p is None:

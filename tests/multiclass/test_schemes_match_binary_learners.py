@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from novikoff import AllVsAll, OneVsAll, OutputCode, Perceptron
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.core.multiclass.schemes import ONE_VS_ONE, Scheme, binary_target
-from tests.helpers.dot_product import dot
+from tests.helpers.dot_product import dot_in_order
 from tests.helpers.multiclass_schemes import (
-    INNER,
+    BASE_LEARNERS,
     WORDS,
-    compiled_in_the_slow_set,
-    examples,
-    scheme,
+    clip_to_range,
+    draw_examples,
+    draw_labelled,
+    make_scheme,
     slow_unless,
-    suited,
-    told,
+    slow_with_jit,
 )
 from tests.helpers.streams import csr
 
@@ -31,8 +31,8 @@ pytestmark = [pytest.mark.plain_python_slow, pytest.mark.plain_python_coverage]
 UPDATES = ("top", "uniform", "proportional")
 
 
-def fresh(name: str, **changes: Any) -> Any:
-    model = INNER[name]
+def make_base_learner(name: str, **changes: Any) -> Any:
+    model = BASE_LEARNERS[name]
     return type(model)(**{**model.get_params(), **changes})
 
 
@@ -42,13 +42,13 @@ def columns_of(model: Any) -> list[list[float]]:
 
 def scores_of(w: list[list[float]], x: list[float], bias: float) -> list[float]:
     """Of each column, in the order of summation that is promised."""
-    return [dot(x, column[:-1]) + bias * column[-1] for column in w]
+    return [dot_in_order(x, column[:-1]) + bias * column[-1] for column in w]
 
 
 # --- Kesler's construction: one binary learner in k·(n + 1) dimensions ---
 
 
-def wanting(inner: Any, s: float, norm: float) -> float | None:
+def compute_violation(inner: Any, s: float, norm: float) -> float | None:
     """How far s is below what the learner asks for; None where it is content."""
     if type(inner).__name__ == "SGD":
         return 1.0 - s if s <= 1.0 else None
@@ -62,7 +62,7 @@ def mean_of_rivals(inner: Any, update: str, s: list[float], y: int, norm: float)
     """The rivals of y that count, and their shares; whoever it is where nobody does: nothing will be learned then."""
     rivals = [j for j in range(len(s)) if j != y]
     first = max(rivals, key=lambda j: s[j])
-    short = {j: wanting(inner, s[y] - s[j], norm) for j in rivals}
+    short = {j: compute_violation(inner, s[y] - s[j], norm) for j in rivals}
     unmet = {j: far for j, far in short.items() if far is not None}
     if update == "top" or not unmet:
         return {first: 1.0}
@@ -72,11 +72,11 @@ def mean_of_rivals(inner: Any, update: str, s: list[float], y: int, norm: float)
     return {j: far / total for j, far in unmet.items()}
 
 
-def penalised(inner: Any) -> bool:
+def is_penalised(inner: Any) -> bool:
     return bool(getattr(inner, "l1", 0) or getattr(inner, "l2", 0))
 
 
-class InLargeSpace:
+class KeslerReference:
     """The binary learner on x_yj: all blocks, each with its bias, written out one after another."""
 
     def __init__(self, inner: Any, classes: int, features: int) -> None:
@@ -93,7 +93,7 @@ class InLargeSpace:
         """The weights of this moment, which an average does not show."""
         if self.binary._state is None:
             return None
-        if penalised(self.inner):
+        if is_penalised(self.inner):
             return self.binary.coef_[0]
         slots = self.binary._state.updater.slots
         return (slots[:, 0] if slots.ndim == 2 else slots)[1 : self.k * self.n + 1].astype(float)
@@ -122,8 +122,8 @@ PENALISED = ("sgd-hinge-adagrad-elastic", "sgd-logistic-sqrt-ridge")
 QUICK_IN_KESLER = ("perceptron", "perceptron-averaged", "balanced-winnow")
 
 
-def in_kesler() -> Any:
-    for name in INNER:
+def run_kesler_reference() -> Any:
+    for name in BASE_LEARNERS:
         if name == "winnow":
             continue
         for update in UPDATES:
@@ -132,14 +132,14 @@ def in_kesler() -> Any:
                 yield pytest.param(name, update, marks=slow_unless(name in QUICK_IN_KESLER))
 
 
-@pytest.mark.parametrize(("name", "update"), list(in_kesler()))
+@pytest.mark.parametrize(("name", "update"), list(run_kesler_reference()))
 def test_kesler_equals_a_binary_learner_on_the_kesler_construction(name: str, update: str) -> None:
     for seed, whole in ((0, False), (1, True)):
-        X, y = examples(seed, rows=80, classes=4)
-        X = suited(INNER[name], np.round(2 * X) / 4 if whole else X)
-        model = scheme("kesler", fresh(name), update=update)
+        X, y = draw_examples(seed, rows=80, classes=4)
+        X = clip_to_range(BASE_LEARNERS[name], np.round(2 * X) / 4 if whole else X)
+        model = make_scheme("kesler", make_base_learner(name), update=update)
         model.partial_fit(csr(X), y, classes=range(4))
-        large = InLargeSpace(fresh(name), 4, X.shape[1])
+        large = KeslerReference(make_base_learner(name), 4, X.shape[1])
         for x, label in zip(X.tolist(), y.tolist(), strict=True):
             large.learn(x, label, update)
         expected = large.blocks(large.binary.coef_[0])
@@ -164,8 +164,8 @@ def test_kesler_equals_a_binary_learner_on_the_kesler_construction(name: str, up
     ],
 )
 def test_kesler_follows_the_mean_loss_of_all_preferences(name: str, loss_slope: Any) -> None:
-    X, y = examples(2, classes=4)
-    model = scheme("kesler", fresh(name), update="uniform").partial_fit(csr(X), y, classes=range(4))
+    X, y = draw_examples(2, classes=4)
+    model = make_scheme("kesler", make_base_learner(name), update="uniform").partial_fit(csr(X), y, classes=range(4))
     Z = np.column_stack([X, np.ones(len(X))])
     w, G = np.zeros((4, Z.shape[1])), np.zeros((4, Z.shape[1]))
     for t, (z, label) in enumerate(zip(Z, y, strict=True), 1):
@@ -182,15 +182,15 @@ def test_kesler_follows_the_mean_loss_of_all_preferences(name: str, loss_slope: 
     assert model.ledger_.updates == len(y)
 
 
-@compiled_in_the_slow_set
+@slow_with_jit
 def test_a_preference_that_cancels_takes_no_adagrad_step() -> None:
     """Three labels and three others pull the threshold equally to both sides; what is left is nothing, not rounding."""
     words = WORDS[:6]
     for update in ("uniform", "proportional"):
-        model = scheme("multi-label-uniform", fresh("sgd-hinge-adagrad"), update=update)
+        model = make_scheme("multi-label-uniform", make_base_learner("sgd-hinge-adagrad"), update=update)
         model.partial_fit([[1.0, 3.0]], [words[:3]], classes=words)
         assert columns_of(model)[0] == [0.0, 0.0, 0.0]
-    tree = scheme("hierarchical", fresh("sgd-hinge-adagrad"), update="uniform")
+    tree = make_scheme("hierarchical", make_base_learner("sgd-hinge-adagrad"), update="uniform")
     tree.partial_fit([[1.0, 0.7]], ["a/0"], classes=[f"a/{c}" for c in range(10)])
     assert dict(zip(tree._column_names(), columns_of(tree), strict=True))["a"] == [0.0, 0.0, 0.0]
 
@@ -198,7 +198,7 @@ def test_a_preference_that_cancels_takes_no_adagrad_step() -> None:
 # --- Reductions: a binary learner for each column ---
 
 
-class Apart:
+class SeparateLearners:
     """A binary learner of its own for each column, one example after another; a column begins when it is there."""
 
     def __init__(self, model: Any, inner: Any) -> None:
@@ -285,19 +285,26 @@ GIVEN = [[1, 1, -1, 0], [1, -1, 1, 1], [-1, 1, 0, -1], [-1, -1, -1, 1], [0, 1, 1
 def reductions() -> Any:
     for name in ("one-vs-all", "all-vs-all", "all-vs-all-tournament", "code-dense", "code-sparse-loss",
                  "code-exhaustive", "code-given"):  # fmt: skip
-        for inner in INNER:
+        for inner in BASE_LEARNERS:
             if inner not in ("margin-perceptron", "p-norm-perceptron", *PENALISED):
                 yield pytest.param(name, inner, marks=slow_unless((name, inner) in QUICK_APART))
 
 
 def reduction(name: str, inner: str) -> Any:
-    return scheme("code-dense", fresh(inner), code=GIVEN) if name == "code-given" else scheme(name, fresh(inner))
+    return (
+        make_scheme("code-dense", make_base_learner(inner), code=GIVEN)
+        if name == "code-given"
+        else make_scheme(name, make_base_learner(inner))
+    )
 
 
-def equal_apart(name: str, inner: str, X: Any, y: Any) -> None:
-    X = suited(INNER[inner], X)
+def check_separate_learners(name: str, inner: str, X: Any, y: Any) -> None:
+    X = clip_to_range(BASE_LEARNERS[inner], X)
     model = reduction(name, inner).partial_fit(csr(X), y)
-    apart, order = Apart(model, model._inner_learner), {label: c for c, label in enumerate(dict.fromkeys(y.tolist()))}
+    apart, order = (
+        SeparateLearners(model, model._inner_learner),
+        {label: c for c, label in enumerate(dict.fromkeys(y.tolist()))},
+    )
     for x, label in zip(X, y.tolist(), strict=True):
         apart.learn(csr(x[None]), order[label])
     n = X.shape[1] + 1
@@ -318,7 +325,7 @@ def equal_apart(name: str, inner: str, X: Any, y: Any) -> None:
 
 @pytest.mark.parametrize(("name", "inner"), list(reductions()))
 def test_reductions_equal_separate_binary_learners(name: str, inner: str) -> None:
-    equal_apart(name, inner, *examples(3, rows=40))
+    check_separate_learners(name, inner, *draw_examples(3, rows=40))
 
 
 @settings(max_examples=15)
@@ -327,7 +334,7 @@ def test_reductions_equal_separate_binary_learners(name: str, inner: str) -> Non
 def test_random_streams_equal_separate_binary_learners(
     name: str, seed: int, rows: int, columns: int, classes: int
 ) -> None:
-    equal_apart(name, "perceptron", *examples(seed, rows, columns, classes))
+    check_separate_learners(name, "perceptron", *draw_examples(seed, rows, columns, classes))
 
 
 @pytest.mark.slow
@@ -340,7 +347,7 @@ def test_random_streams_equal_separate_binary_learners(
 def test_random_streams_and_learners_equal_binary_learners(
     name: str, inner: str, seed: int, rows: int, columns: int, classes: int
 ) -> None:
-    equal_apart(name, inner, *examples(seed, rows, columns, classes))
+    check_separate_learners(name, inner, *draw_examples(seed, rows, columns, classes))
 
 
 QUICK_FORM = ("sgd-logistic-adagrad", csr, np.float32)
@@ -356,12 +363,12 @@ QUICK_FORM = ("sgd-logistic-adagrad", csr, np.float32)
     ],
 )
 def test_one_vs_all_equals_binary_learners_in_both_precisions(inner: str, form: Any, kind: Any) -> None:
-    X, y = examples(4, columns=21, kind=kind)
-    X = suited(INNER[inner], X)
+    X, y = draw_examples(4, columns=21, kind=kind)
+    X = clip_to_range(BASE_LEARNERS[inner], X)
     X[::2] += kind(0.01) * (X[::2] == 0)  # every second row without zeros
-    model = scheme("one-vs-all", fresh(inner)).fit(form(X), y)
+    model = make_scheme("one-vs-all", make_base_learner(inner)).fit(form(X), y)
     for c, column in enumerate(columns_of(model)):
-        alone = fresh(inner).fit(form(X), np.where(y == c, 1, -1))
+        alone = make_base_learner(inner).fit(form(X), np.where(y == c, 1, -1))
         assert column == [*alone.coef_[0].tolist(), *alone.intercept_.tolist()]
         assert model._state.column_counters.mistakes[c] == alone.ledger_.mistakes
 
@@ -369,23 +376,23 @@ def test_one_vs_all_equals_binary_learners_in_both_precisions(inner: str, form: 
 @pytest.mark.parametrize("inner", [pytest.param(name, marks=slow_unless(False)) for name in PENALISED])
 @pytest.mark.parametrize("name", ["one-vs-all", "code-dense"])
 def test_penalised_columns_equal_penalised_binary_learners(name: str, inner: str) -> None:
-    X, y = examples(5)
-    model = scheme(name, fresh(inner)).fit(csr(X), y)
+    X, y = draw_examples(5)
+    model = make_scheme(name, make_base_learner(inner)).fit(csr(X), y)
     sides = 2 * np.eye(5) - 1 if name == "one-vs-all" else model._code_words(5)
     for column, side in zip(columns_of(model), sides.T, strict=True):
         if len(set(side)) == 2:
-            alone = fresh(inner).fit(csr(X), side[y])
+            alone = make_base_learner(inner).fit(csr(X), side[y])
             assert column == [*alone.coef_[0].tolist(), *alone.intercept_.tolist()]
 
 
 @pytest.mark.parametrize("p", [pytest.param(3.0, marks=slow_unless(False))])
 def test_p_norm_columns_have_one_unit(p: float) -> None:
     """Else scores of different classes could not be compared; θ is that of the learner alone."""
-    X, y = examples(6)
-    model = scheme("one-vs-all", fresh("p-norm-perceptron", p=p)).fit(csr(X), y)
+    X, y = draw_examples(6)
+    model = make_scheme("one-vs-all", make_base_learner("p-norm-perceptron", p=p)).fit(csr(X), y)
     slots = model._state.updater.slots.reshape(-1, model._state.stride, 2)
     for c in range(5):
-        alone = fresh("p-norm-perceptron", p=p).fit(csr(X), np.where(y == c, 1, -1))
+        alone = make_base_learner("p-norm-perceptron", p=p).fit(csr(X), np.where(y == c, 1, -1))
         theirs = alone._state.updater
         assert slots[: X.shape[1] + 1, c, 1].tolist() == theirs.slots[:, 1].tolist()
         unit = (theirs.scalars[0] / model._state.updater.scalars[0]) ** (p - 1)
@@ -411,7 +418,7 @@ def test_p_norm_columns_have_one_unit(p: float) -> None:
 )
 def test_decisions_equal_those_of_naive_code(name: str, changes: dict[str, Any], tie: str) -> None:
     """Scores are small whole numbers, for the ties above all."""
-    model = scheme(name, Perceptron(tie=tie), **changes).fit(np.eye(5), list(range(5)))
+    model = make_scheme(name, Perceptron(tie=tie), **changes).fit(np.eye(5), list(range(5)))
     rng, state = np.random.default_rng(7), model._state
     scores = rng.integers(-2, 3, (200, state.stride)).astype(float)
     used = model._n_used_columns(state)
@@ -421,13 +428,13 @@ def test_decisions_equal_those_of_naive_code(name: str, changes: dict[str, Any],
     assert winners.tolist() == shown.argmax(axis=1).tolist() == expected
 
 
-@compiled_in_the_slow_set
+@slow_with_jit
 @pytest.mark.parametrize("inner", ["sgd-logistic-adagrad", "sgd-squared-sqrt"])
 def test_loss_based_decoding_uses_the_loss_of_the_learner(inner: str) -> None:
     """A bit of 0 costs what a score of 0 costs, whatever the score is (Allwein, Schapire and Singer)."""
-    X, y = examples(8)
+    X, y = draw_examples(8)
     for code in ("dense", "sparse", GIVEN):
-        model = scheme("code-dense", fresh(inner), code=code, decoding="loss").fit(csr(X), y)
+        model = make_scheme("code-dense", make_base_learner(inner), code=code, decoding="loss").fit(csr(X), y)
         columns = OnlineClassifier.decision_function(model, X)[:, : model._n_used_columns(model._state)]
         words = model._code_words(5)
         far = np.array([[[naive_loss(model._inner_learner, b * s) for b, s in zip(w, row, strict=True)] for w in words]
@@ -466,7 +473,7 @@ def test_output_codes_are_valid() -> None:
 # --- Preferences: label sets, rankings, trees ---
 
 
-class PreferenceTwin:
+class PreferenceReference:
     """Perceptron with margin g. A thing's score is the sum of its columns' scores; an example is a list of pairs (a, b)
     of things, a to be above b."""
 
@@ -523,44 +530,44 @@ EACH_UPDATE = pytest.mark.parametrize("update", UPDATES)
 @EACH_UPDATE
 @MARGINS
 def test_label_sets_equal_their_reference(update: str, margin: float) -> None:
-    X, y = told("multi-label", 11)
-    model = scheme("multi-label-uniform", Perceptron(margin=margin), update=update).partial_fit(csr(X), y)
-    twin, known = PreferenceTwin(update, margin, X.shape[1]), list[str]()
+    X, y = draw_labelled("multi-label", 11)
+    model = make_scheme("multi-label-uniform", Perceptron(margin=margin), update=update).partial_fit(csr(X), y)
+    reference, known = PreferenceReference(update, margin, X.shape[1]), list[str]()
     for x, labels in zip(X.tolist(), y, strict=True):
         before = len(known)
         numbers_in_order(known, sorted(labels) if isinstance(labels, set) else labels)
         mine = {known.index(label) + 1 for label in labels}
         others = set(range(1, len(known) + 1)) - mine
         pairs = [(a, b) for a in mine for b in {0} | others] + [(0, b) for b in others]
-        s = twin.learn(x, [[c] for c in range(len(known) + 1)], pairs)
-        twin.mistakes += len(known) > before or {c for c in range(1, len(s)) if s[c] > s[0]} != mine
-    equal_to_twin(model, twin, known)
+        s = reference.learn(x, [[c] for c in range(len(known) + 1)], pairs)
+        reference.mistakes += len(known) > before or {c for c in range(1, len(s)) if s[c] > s[0]} != mine
+    check_reference(model, reference, known)
 
 
 @EACH_UPDATE
 @MARGINS
 def test_rankings_equal_their_reference(update: str, margin: float) -> None:
-    X, y = told("label-ranking", 12)
-    model = scheme("label-ranking", Perceptron(margin=margin), update=update).partial_fit(csr(X), y)
-    twin, known = PreferenceTwin(update, margin, X.shape[1]), list[str]()
+    X, y = draw_labelled("label-ranking", 12)
+    model = make_scheme("label-ranking", Perceptron(margin=margin), update=update).partial_fit(csr(X), y)
+    reference, known = PreferenceReference(update, margin, X.shape[1]), list[str]()
     for x, one in zip(X.tolist(), y, strict=True):
-        before, unmet = len(known), twin.unmet
+        before, unmet = len(known), reference.unmet
         said = [(a, b) for a in one for b in one if one[a] > one[b]] if isinstance(one, dict) else (
             sorted(one) if isinstance(one, set) else list(combinations(one, 2))
         )  # fmt: skip
         numbers_in_order(known, dict.fromkeys(label for pair in said for label in pair))
-        twin.learn(x, [[c] for c in range(len(known))], [(known.index(a), known.index(b)) for a, b in said])
-        twin.mistakes += len(known) > before or twin.unmet > unmet
+        reference.learn(x, [[c] for c in range(len(known))], [(known.index(a), known.index(b)) for a, b in said])
+        reference.mistakes += len(known) > before or reference.unmet > unmet
         assert set(said) == naive_pairs(one)
-    equal_to_twin(model, twin, known)
+    check_reference(model, reference, known)
 
 
 @EACH_UPDATE
 @MARGINS
 def test_trees_equal_their_reference(update: str, margin: float) -> None:
-    X, y = told("hierarchical", 13, classes=7, rows=90)
-    model = scheme("hierarchical", Perceptron(margin=margin), update=update).partial_fit(csr(X), y)
-    twin, known, nodes = PreferenceTwin(update, margin, X.shape[1]), list[str](), list[str]()
+    X, y = draw_labelled("hierarchical", 13, classes=7, rows=90)
+    model = make_scheme("hierarchical", Perceptron(margin=margin), update=update).partial_fit(csr(X), y)
+    reference, known, nodes = PreferenceReference(update, margin, X.shape[1]), list[str](), list[str]()
     edges = []
     for x, label in zip(X.tolist(), y, strict=True):
         before = len(known)
@@ -569,40 +576,44 @@ def test_trees_equal_their_reference(update: str, margin: float) -> None:
         numbers_in_order(nodes, ["/".join(parts[: d + 1]) for d in range(len(parts))])
         mine = known.index(label)
         things = [[c for c, node in enumerate(nodes) if f"{name}/".startswith(f"{node}/")] for name in known]
-        unmet = twin.unmet
-        s = twin.learn(x, things, [(mine, j) for j in range(len(known)) if j != mine])
-        twin.unmet = unmet + (twin.unmet > unmet)
-        twin.mistakes += len(known) > before or int(np.argmax(s)) != mine
+        unmet = reference.unmet
+        s = reference.learn(x, things, [(mine, j) for j in range(len(known)) if j != mine])
+        reference.unmet = unmet + (reference.unmet > unmet)
+        reference.mistakes += len(known) > before or int(np.argmax(s)) != mine
         edges.append(things)
     if update == "top":
-        equal_to_twin(model, twin, known)
+        check_reference(model, reference, known)
     else:  # shares are summed up along a path: equal up to rounding
-        assert columns_of(model) == pytest.approx(np.array(twin.w), rel=1e-9, abs=1e-12)
-        assert model.ledger_.mistakes == twin.mistakes
+        assert columns_of(model) == pytest.approx(np.array(reference.w), rel=1e-9, abs=1e-12)
+        assert model.ledger_.mistakes == reference.mistakes
     assert model._column_names() == nodes
     far = [len(set(edges[-1][known.index(a)]) ^ set(edges[-1][known.index(b)]))
            for a, b in zip(model.predict(X).tolist(), y, strict=True)]  # fmt: skip
     assert model.tree_loss(X, y) == np.mean(far)
 
 
-def equal_to_twin(model: Any, twin: PreferenceTwin, known: list[Any]) -> None:
+def check_reference(model: Any, reference: PreferenceReference, known: list[Any]) -> None:
     assert model.classes_.tolist() == known
-    assert columns_of(model) == twin.w
+    assert columns_of(model) == reference.w
     ledger = model.ledger_
-    assert (ledger.mistakes, ledger.updates, model._state.unmet) == (twin.mistakes, twin.updates, twin.unmet)
+    assert (ledger.mistakes, ledger.updates, model._state.unmet) == (
+        reference.mistakes,
+        reference.updates,
+        reference.unmet,
+    )
 
 
 @pytest.mark.parametrize("inner", ["perceptron", pytest.param("sgd-logistic-adagrad", marks=slow_unless(False))])
 def test_independent_labels_equal_binary_learners(inner: str) -> None:
-    X, y = told("multi-label", 14)
-    model = scheme("multi-label", fresh(inner)).partial_fit(csr(X), y)
+    X, y = draw_labelled("multi-label", 14)
+    model = make_scheme("multi-label", make_base_learner(inner)).partial_fit(csr(X), y)
     known, learners, mistakes = list[str](), list[Any](), 0
     for x, labels in zip(X, y, strict=True):
         before, row = len(known), csr(x[None])
         predicted = {name for name, one in zip(known, learners, strict=True) if one.decision_function(row)[0] >= 0}
         mistakes += predicted != set(labels)
         numbers_in_order(known, sorted(labels) if isinstance(labels, set) else labels)
-        learners += [fresh(inner) for _ in known[before:]]
+        learners += [make_base_learner(inner) for _ in known[before:]]
         for name, one in zip(known, learners, strict=True):
             one.partial_fit(row, [1 if name in labels else -1], classes=[-1, 1])
     assert model.classes_.tolist() == known

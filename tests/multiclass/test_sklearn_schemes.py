@@ -14,19 +14,22 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from novikoff import SGD, AllVsAll, InputError, Kesler, OneVsAll, OutputCode, Perceptron
-from tests.helpers.learners import WEIGHTS
-from tests.helpers.multiclass_schemes import SCHEMES, scheme, told
+from tests.helpers.learners import EXPECTED_FAILED_CHECKS
+from tests.helpers.multiclass_schemes import SCHEMES, draw_labelled, make_scheme
 from tests.helpers.streams import csr
 
 
-@parametrize_with_checks([Kesler(Perceptron()), OneVsAll(Perceptron())], expected_failed_checks=lambda _: WEIGHTS)
+@parametrize_with_checks(
+    [Kesler(Perceptron()), OneVsAll(Perceptron())], expected_failed_checks=lambda _: EXPECTED_FAILED_CHECKS
+)
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [AllVsAll(Perceptron(passes=3)), OutputCode(Perceptron(passes=3))], expected_failed_checks=lambda _: WEIGHTS
+    [AllVsAll(Perceptron(passes=3)), OutputCode(Perceptron(passes=3))],
+    expected_failed_checks=lambda _: EXPECTED_FAILED_CHECKS,
 )
 def test_scikit_learn_checks_of_pairs_and_codes(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -34,8 +37,8 @@ def test_scikit_learn_checks_of_pairs_and_codes(estimator: Any, check: Any) -> N
 
 @pytest.mark.parametrize("name", SCHEMES)
 def test_clone_keeps_settings_and_drops_the_fitted_state(name: str) -> None:
-    X, y = told(name, 13)
-    model = scheme(name, Perceptron(learning_rate=0.5)).partial_fit(csr(X), y)
+    X, y = draw_labelled(name, 13)
+    model = make_scheme(name, Perceptron(learning_rate=0.5)).partial_fit(csr(X), y)
     copy = clone(model)
     mine, theirs = (one.get_params() for one in (model, copy))
     assert repr(mine) == repr(theirs)

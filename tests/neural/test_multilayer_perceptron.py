@@ -22,7 +22,7 @@ from novikoff.core.counter_rng import uniform
 from novikoff.core.mlp.network import NetworkWorkspace, backward, forward, output_error
 from novikoff.data.rows import Dense
 from novikoff.model_file import from_bytes, to_bytes
-from tests.helpers.learners import WEIGHTS
+from tests.helpers.learners import EXPECTED_FAILED_CHECKS
 from tests.helpers.streams import csr
 
 pytestmark = pytest.mark.plain_python_coverage
@@ -52,7 +52,7 @@ def stream(seed: int, rows: int = 40, columns: int = 5, classes: int = 3) -> tup
 
 @pytest.mark.slow  # for rows of three kinds, each of which is to be compiled
 @parametrize_with_checks(
-    [MultilayerPerceptron(hidden_layer_sizes=(8,), passes=20)], expected_failed_checks=lambda _: WEIGHTS
+    [MultilayerPerceptron(hidden_layer_sizes=(8,), passes=20)], expected_failed_checks=lambda _: EXPECTED_FAILED_CHECKS
 )  # fmt: skip
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -106,7 +106,7 @@ def test_deltas_equal_the_backpropagation_formula() -> None:
 # --- The twin ---
 
 
-def twin(network: MultilayerPerceptron, X: Any, y: Any) -> tuple[list[Any], int]:
+def reference_network(network: MultilayerPerceptron, X: Any, y: Any) -> tuple[list[Any], int]:
     """The algorithm as it stands in books, weights and all in plain lists of arrays, for numbered classes."""
     begun = type(network)(**network.get_params())
     state = begun._build_state(X.shape[1], np.float64, None, begun._empty_labels().named(network.classes_))
@@ -142,7 +142,7 @@ def test_it_equals_its_reference(name: str) -> None:
     rng = np.random.default_rng(3)
     X, y = rng.standard_normal((50, 4)), rng.integers(0, 3, 50)
     network = model(name).set_params(shuffle=False).fit(X, y)
-    W, mistakes = twin(network, X, y)
+    W, mistakes = reference_network(network, X, y)
     for mine, bias, w in zip(network.coefs_, network.intercepts_, W, strict=True):
         assert np.allclose(mine, w[1:], rtol=1e-9, atol=1e-11)
         assert np.allclose(bias, w[0], rtol=1e-9, atol=1e-11)

@@ -10,28 +10,36 @@ import numpy as np
 import pytest
 
 from novikoff import Elimination, Halving, InputError, Rectangle
-from tests.helpers.known_distributions import METHODS, MOST, WORLDS, World, around, most_failures, tried
+from tests.helpers.known_distributions import (
+    DISTRIBUTIONS,
+    METHODS,
+    STRETCH_SETTINGS,
+    Distribution,
+    max_failures,
+    run_trials,
+    wrap_learner,
+)
 
 BOTH = {"classes": [-1, 1]}
 
 
 CASES = [
     pytest.param(world, method, count, id=f"{method}-{world}-{count}")
-    for world in WORLDS
+    for world in DISTRIBUTIONS
     for method in METHODS
-    if method != "next-stretch" or world in MOST
+    if method != "next-stretch" or world in STRETCH_SETTINGS
     for count in (60, 400)
 ]
 
 
 def failures(name: str, method: str, count: int, runs: int) -> tuple[int, int]:
     """How often the true error was above what was promised, and how often something was."""
-    world, learner = WORLDS[name]
-    more = MOST[name] if method == "next-stretch" else {}
+    world, learner = DISTRIBUTIONS[name]
+    more = STRETCH_SETTINGS[name] if method == "next-stretch" else {}
     how = {**METHODS[method], **more}
-    error, promised, _ = tried(world, lambda _: around(learner, method, **how), runs, count, 7)
-    told = ~np.isnan(promised)
-    return int((error[told] > promised[told]).sum()), int(told.sum())
+    error, promised, _ = run_trials(world, lambda _: wrap_learner(learner, method, **how), runs, count, 7)
+    is_bounded = ~np.isnan(promised)
+    return int((error[is_bounded] > promised[is_bounded]).sum()), int(is_bounded.sum())
 
 
 @pytest.mark.slow
@@ -39,30 +47,30 @@ def failures(name: str, method: str, count: int, runs: int) -> tuple[int, int]:
 def test_guarantees_hold_with_the_stated_confidence(name: str, method: str, count: int) -> None:
     """2,500 streams: a true guarantee fails this test with probability 1e-6 at most."""
     failed, _ = failures(name, method, count, 2500)
-    assert failed <= most_failures(2500, METHODS[method]["delta"])
+    assert failed <= max_failures(2500, METHODS[method]["delta"])
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_guarantees_hold_on_some_streams(method: str) -> None:
     """The same, small: 120 streams."""
-    failed, told = failures("rare", method, 200, 120)
-    assert told == 120
-    assert failed <= most_failures(120, METHODS[method]["delta"])
+    failed, is_bounded = failures("rare", method, 200, 120)
+    assert is_bounded == 120
+    assert failed <= max_failures(120, METHODS[method]["delta"])
 
 
 def test_a_bound_that_is_too_tight_fails_the_test() -> None:
     """The trial itself is tried: half the bound of the longest survivor is broken too often on noisy labels, and so is
     ε after tests of half the length."""
-    world, learner = WORLDS["noisy corners"]
-    error, promised, _ = tried(world, lambda _: around(learner, "longest-survivor", delta=0.2), 200, 100, 3)
-    assert (error > promised / 2).sum() > most_failures(200, 0.2)
-    world, learner = WORLDS["coin"]
-    short = lambda _: around(learner, "controlled-testing", epsilon=0.2, delta=0.2)  # noqa: E731 - half as long
-    error, promised, _ = tried(world, short, 200, 400, 3)
-    assert (error[~np.isnan(promised)] > 0.1).sum() > most_failures(200, 0.2)
+    world, learner = DISTRIBUTIONS["noisy corners"]
+    error, promised, _ = run_trials(world, lambda _: wrap_learner(learner, "longest-survivor", delta=0.2), 200, 100, 3)
+    assert (error > promised / 2).sum() > max_failures(200, 0.2)
+    world, learner = DISTRIBUTIONS["coin"]
+    short = lambda _: wrap_learner(learner, "controlled-testing", epsilon=0.2, delta=0.2)  # noqa: E731 - half as long
+    error, promised, _ = run_trials(world, short, 200, 400, 3)
+    assert (error[~np.isnan(promised)] > 0.1).sum() > max_failures(200, 0.2)
 
 
-def consistent_runs(make: Callable[[], Any], world: World, count: int, runs: int) -> int:
+def consistent_runs(make: Callable[[], Any], world: Distribution, count: int, runs: int) -> int:
     """How often the true error was above what a consistent hypothesis promises with δ = 0.2."""
     rng, failed = np.random.default_rng(5), 0
     for _ in range(runs):
@@ -74,9 +82,9 @@ def consistent_runs(make: Callable[[], Any], world: World, count: int, runs: int
     return failed
 
 
-def boolean_world() -> World:
+def boolean_distribution() -> Distribution:
     points = np.array([[i >> j & 1 for j in range(3)] for i in range(8)], float)
-    return World(points, np.full(8, 1 / 8), (points[:, 0] * (1 - points[:, 2]) > 0).astype(float))
+    return Distribution(points, np.full(8, 1 / 8), (points[:, 0] * (1 - points[:, 2]) > 0).astype(float))
 
 
 def halving() -> Halving:
@@ -91,14 +99,14 @@ def halving() -> Halving:
     ],
 )
 def test_consistent_hypotheses_keep_their_guarantee(make: Any, runs: int) -> None:
-    world = boolean_world()
+    world = boolean_distribution()
     if make is halving:  # a conjunction without negations
         world = world._replace(positive=(world.points[:, 0] * world.points[:, 1]).astype(float))
-    assert consistent_runs(make, world, 40, runs) <= most_failures(runs, 0.2)
+    assert consistent_runs(make, world, 40, runs) <= max_failures(runs, 0.2)
 
 
 def test_a_sample_check_reports_the_needed_size() -> None:
-    world = boolean_world()
+    world = boolean_distribution()
     X, y = world.stream(np.random.default_rng(0), 100)
     model = Elimination().fit(X, y)
     few, many = model.sample_check(epsilon=0.1, delta=0.05), model.sample_check(epsilon=0.01, delta=0.05)
@@ -127,9 +135,9 @@ def test_a_majority_needs_twice_as_much() -> None:
 @pytest.mark.parametrize("runs", [300, pytest.param(4000, marks=pytest.mark.slow)])
 def test_random_stopping_has_the_mean_error_of_the_run(runs: int) -> None:
     """E[err] = E[M]/m: the difference of the means is a few standard errors; five leave 6e-7 to chance."""
-    for number, (world, learner) in enumerate(WORLDS.values()):
-        error, promised, made = tried(
-            world, lambda run, i=learner: around(i, "random-stopping", random_state=run), runs, 40, number
+    for number, (world, learner) in enumerate(DISTRIBUTIONS.values()):
+        error, promised, made = run_trials(
+            world, lambda run, i=learner: wrap_learner(i, "random-stopping", random_state=run), runs, 40, number
         )
         difference = error - made
         assert abs(difference.mean()) <= 5.0 * difference.std() / math.sqrt(runs)

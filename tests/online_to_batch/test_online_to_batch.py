@@ -34,7 +34,7 @@ from novikoff.data.rows import Dense
 from novikoff.model_file import from_bytes, to_bytes
 from novikoff.online_to_batch.online_to_batch import METHOD_NAMES
 from novikoff.online_to_batch.state import CHOSEN, NEXT_DRAW, OnlineToBatchState
-from tests.helpers.known_distributions import around
+from tests.helpers.known_distributions import wrap_learner
 from tests.helpers.streams import csr, real
 
 pytestmark = pytest.mark.plain_python_coverage
@@ -68,8 +68,8 @@ HOW: dict[str, dict[str, Any]] = {
 }
 
 
-def made(method: str, inner: Any = None, **changes: Any) -> OnlineToBatch:
-    return around(inner, method, **{**HOW.get(method, {}), **changes})
+def make_model(method: str, inner: Any = None, **changes: Any) -> OnlineToBatch:
+    return wrap_learner(inner, method, **{**HOW.get(method, {}), **changes})
 
 
 def stream(name: str, seed: int, rows: int = 60) -> tuple[Any, Any]:
@@ -85,7 +85,7 @@ def stream(name: str, seed: int, rows: int = 60) -> tuple[Any, Any]:
     return X, y
 
 
-class Twin:
+class ReferenceMethods:
     """Keeps every hypothesis, as a model of its own, and does what the methods say in plain words."""
 
     def __init__(self, inner: Any, X: Any, y: Any) -> None:
@@ -140,42 +140,44 @@ def test_every_method_equals_its_reference(name: str) -> None:
     inner = INNER[name]
     X, y = stream(name, 3)
     probes, _ = stream(name, 4, rows=30)
-    twin = Twin(inner, X, y)
+    reference = ReferenceMethods(inner, X, y)
 
     def scores(model: Any) -> Any:
         return model.decision_function(probes)
 
-    drawn = made("random-stopping", inner).partial_fit(X, y, **BOTH)
+    drawn = make_model("random-stopping", inner).partial_fit(X, y, **BOTH)
     when = int(drawn._state.counts[CHOSEN])
-    assert scores(drawn) == pytest.approx(scores(twin.hypotheses[when - 1]), rel=1e-12)
+    assert scores(drawn) == pytest.approx(scores(reference.hypotheses[when - 1]), rel=1e-12)
     for method, length in (
         ("controlled-testing", lambda i: math.ceil(math.log((i + 2) ** 2 / 0.5) / 0.6)),
         ("next-stretch", lambda _: math.ceil(math.log(30 / 0.5) / 0.5)),
     ):
-        model, (chosen, used, passed) = made(method, inner).partial_fit(X, y, **BOTH), twin.tested(length)
+        model, (chosen, used, passed) = make_model(method, inner).partial_fit(X, y, **BOTH), reference.tested(length)
         if model._state.counts[0] != 2:  # not where all changes were made
             assert (model.stopped_, model.examples_used_) == (passed, used), (method, model.stop_reason_)
             assert scores(model) == pytest.approx(scores(chosen), rel=1e-12)
             later = int((chosen.predict(X[used:]) != y[used:]).sum()) if used < len(y) else 0
             assert model._describe_guarantee()["later_mistakes"] == later
-    longest = made("longest-survivor", inner).partial_fit(X, y, **BOTH)
-    lasted = [length for _, length in twin.stretches()]
+    longest = make_model("longest-survivor", inner).partial_fit(X, y, **BOTH)
+    lasted = [length for _, length in reference.stretches()]
     at = int(np.argmax(lasted))
     if max(lasted) > 0:
         assert longest.guarantee_.numbers == {"stretch": at, "length": max(lasted)}
-        start = min(twin.stretches()[at][0], len(y) - 1)
-        assert scores(longest) == pytest.approx(scores(twin.hypotheses[start]), rel=1e-12)
-    chosen, value = twin.penalised(0.05)
-    best = made("penalised", inner).partial_fit(X, y, **BOTH)
+        start = min(reference.stretches()[at][0], len(y) - 1)
+        assert scores(longest) == pytest.approx(scores(reference.hypotheses[start]), rel=1e-12)
+    chosen, value = reference.penalised(0.05)
+    best = make_model("penalised", inner).partial_fit(X, y, **BOTH)
     assert best.bound_ == pytest.approx(value, rel=1e-12)
     assert scores(best) == pytest.approx(scores(chosen), rel=1e-12)
-    assert scores(made("vote", inner).partial_fit(X, y, **BOTH)) == pytest.approx(twin.votes(probes), abs=1e-12)
+    assert scores(make_model("vote", inner).partial_fit(X, y, **BOTH)) == pytest.approx(
+        reference.votes(probes), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("method", METHOD_NAMES)
 def test_the_wrapped_run_equals_that_of_the_learner(method: str) -> None:
     X, y = real(8, columns=5)
-    model = made(method, Perceptron(shuffle=False)).fit(X, y)
+    model = make_model(method, Perceptron(shuffle=False)).fit(X, y)
     alone = Perceptron(average=True, shuffle=False).fit(X, y)
     used = model.examples_used_
     assert repr(model.ledger_) == repr(Perceptron(shuffle=False).fit(X[:used], y[:used]).ledger_)
@@ -190,18 +192,18 @@ def test_the_wrapped_run_equals_that_of_the_learner(method: str) -> None:
 # --- One arithmetic ---
 
 
-def same_in_every_way(method: str, name: str, seed: int) -> None:
+def check_same_bytes(method: str, name: str, seed: int) -> None:
     inner = INNER[name]
     X, y = stream(name, seed)
-    batch = to_bytes(made(method, inner).fit(X, y))
-    assert to_bytes(made(method, inner).fit(csr(X), y)) == batch
+    batch = to_bytes(make_model(method, inner).fit(X, y))
+    assert to_bytes(make_model(method, inner).fit(csr(X), y)) == batch
     for cuts in ([7, 8, 30], list(range(1, len(y)))):
-        model = made(method, inner)
+        model = make_model(method, inner)
         for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
             model.partial_fit(X[start:stop], y[start:stop], **BOTH)
             model = from_bytes(to_bytes(model), "m")
         assert to_bytes(model) == batch
-    model = made(method, inner)
+    model = make_model(method, inner)
     for x, label in zip(X, y.tolist(), strict=True):
         model.learn_one(x, label)
     assert to_bytes(model) == batch
@@ -213,7 +215,7 @@ def same_in_every_way(method: str, name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("method", METHOD_NAMES)
 def test_every_way_to_learn_gives_the_same_bytes(method: str) -> None:
-    same_in_every_way(method, "perceptron", 11)
+    check_same_bytes(method, "perceptron", 11)
 
 
 @settings(max_examples=10)
@@ -221,11 +223,11 @@ def test_every_way_to_learn_gives_the_same_bytes(method: str) -> None:
 def test_batch_boundaries_do_not_change_the_model(cuts: list[int], seed: int) -> None:
     X, y = real(seed, rows=80, columns=4)
     for method in METHOD_NAMES:
-        model = made(method, random_state=seed, max_hypotheses=5)
+        model = make_model(method, random_state=seed, max_hypotheses=5)
         for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
             if stop > start:
                 model.partial_fit(X[start:stop], y[start:stop], **BOTH)
-        assert to_bytes(model) == to_bytes(made(method, random_state=seed, max_hypotheses=5).fit(X, y))
+        assert to_bytes(model) == to_bytes(make_model(method, random_state=seed, max_hypotheses=5).fit(X, y))
 
 
 @pytest.mark.slow
@@ -235,14 +237,14 @@ def test_every_way_to_learn_gives_the_same_bytes_with_every_learner(method: str,
     if method == "average" and not hasattr(INNER[name], "average"):
         pytest.skip("a learner that does not average")
     for seed in range(3):
-        same_in_every_way(method, name, seed)
+        check_same_bytes(method, name, seed)
 
 
 @pytest.mark.parametrize("method", METHOD_NAMES)
 def test_late_features_are_accepted(method: str) -> None:
     X, y = real(12, columns=6)
     rows = [{f"f{j}": float(v) for j, v in enumerate(x[: 3 + t // 12]) if v} for t, x in enumerate(X)]
-    straight, resumed = made(method), made(method)
+    straight, resumed = make_model(method), make_model(method)
     for x, label in zip(rows, y.tolist(), strict=True):
         straight.learn_one(x, label)
         resumed = from_bytes(to_bytes(resumed.learn_one(x, label)), "m")
@@ -255,7 +257,7 @@ def test_a_refused_batch_changes_nothing() -> None:
     bad = X.copy()
     bad[30, 2] = np.inf
     for method in METHOD_NAMES:
-        model = made(method).partial_fit(X, y, **BOTH)
+        model = make_model(method).partial_fit(X, y, **BOTH)
         before = to_bytes(model)
         with pytest.raises(InputError, match="infinity"):
             model.partial_fit(bad, y)
@@ -271,7 +273,7 @@ def test_memory_is_constant_or_proportional_to_the_updates() -> None:
     y = np.where(X[:, 0] + 0.2 * rng.standard_normal(30_000) > 0, 1, -1)
     sizes = {}
     for method in ("random-stopping", "controlled-testing", "longest-survivor", "vote"):
-        model = made(method, epsilon=0.001, delta=0.05)
+        model = make_model(method, epsilon=0.001, delta=0.05)
         half = len(to_bytes(model.partial_fit(X[:15_000], y[:15_000], **BOTH)))
         changes = model.ledger_.updates
         sizes[method] = len(to_bytes(model.partial_fit(X[15_000:], y[15_000:]))) - half
@@ -283,7 +285,7 @@ def test_memory_is_constant_or_proportional_to_the_updates() -> None:
 
 def test_the_penalised_method_evaluates_a_limited_number_of_hypotheses() -> None:
     X, y = real(1, rows=300, columns=6)
-    every, some = (made("penalised", max_hypotheses=n).fit(X, y) for n in (1000, 8))
+    every, some = (make_model("penalised", max_hypotheses=n).fit(X, y) for n in (1000, 8))
     assert every._state.changes.sizes[0] + 1 == len(every._state.picked) > 8 == len(some._state.picked)
     born = np.concatenate([[0], every._state.changes.born, [301]])
     lasted = np.diff(born[: len(every._state.picked) + 1])[:-1]  # of those that have ended
@@ -346,20 +348,20 @@ def test_invalid_settings_are_refused(model: Any, message: str) -> None:
 @pytest.mark.filterwarnings("ignore::novikoff.SortedLabelsWarning")
 def test_no_bound_is_given_without_a_guarantee() -> None:
     X, y = real(1, rows=20, columns=3)
-    open_ = made("controlled-testing", epsilon=0.01, delta=0.01).fit(X, y)
+    open_ = make_model("controlled-testing", epsilon=0.01, delta=0.01).fit(X, y)
     assert (open_.stopped_, open_.bound_) == (False, None)
     assert "no hypothesis has passed its test yet" in open_.guarantee_.sentence
     alike = np.tile([[1.0, 2.0]], (200, 1))
-    wide = made("next-stretch", max_mistakes=None, stream_radius=2.0, stream_margin=0.5).fit(
+    wide = make_model("next-stretch", max_mistakes=None, stream_radius=2.0, stream_margin=0.5).fit(
         np.vstack([alike, -alike]), [1] * 200 + [-1] * 200
     )
     assert wide.stopped_
     assert wide.bound_ is None
     assert "more than the radius that was given" in wide.guarantee_.sentence
-    wrong = made("next-stretch", max_mistakes=1, epsilon=0.01).fit(X, y)
+    wrong = make_model("next-stretch", max_mistakes=1, epsilon=0.01).fit(X, y)
     assert wrong.stopped_
     assert "so that the bound M does not hold" in wrong.guarantee_.sentence
-    assert made("longest-survivor").partial_fit(X[:1], [-1], **BOTH).bound_ is None  # the first was wrong
+    assert make_model("longest-survivor").partial_fit(X[:1], [-1], **BOTH).bound_ is None  # the first was wrong
 
 
 def test_the_first_survivor_has_the_bound_of_the_paper() -> None:
@@ -388,13 +390,13 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
 
 
 @pytest.mark.slow
-@parametrize_with_checks([made(method, Perceptron()) for method in METHOD_NAMES if method != "longest-survivor"])
+@parametrize_with_checks([make_model(method, Perceptron()) for method in METHOD_NAMES if method != "longest-survivor"])
 def test_scikit_learn_checks_of_other_methods(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
 def test_clone_keeps_settings_and_drops_the_fitted_state() -> None:
-    model = made("penalised", Perceptron(learning_rate=0.5)).fit([[0.0], [1.0]], [0, 1])
+    model = make_model("penalised", Perceptron(learning_rate=0.5)).fit([[0.0], [1.0]], [0, 1])
     copy = clone(model)
     assert repr(copy) == repr(model) == "OnlineToBatch(estimator=Perceptron(learning_rate=0.5), method='penalised')"
     assert not hasattr(copy, "guarantee_")
@@ -405,7 +407,7 @@ def test_clone_keeps_settings_and_drops_the_fitted_state() -> None:
 def test_the_chosen_hypothesis_is_a_learner() -> None:
     X, y = real(2, columns=4)
     for method in METHOD_NAMES:
-        model = made(method).fit(X, y)
+        model = make_model(method).fit(X, y)
         if method == "vote":
             with pytest.raises(AttributeError, match="no single hypothesis"):
                 _ = model.hypothesis_

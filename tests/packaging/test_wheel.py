@@ -15,7 +15,7 @@ import pytest
 from novikoff._compiled import library
 from novikoff._compiled.jit import JIT_DISABLED
 from tests.helpers.paths import ROOT
-from tests.helpers.run_documentation import free_port
+from tests.helpers.run_documentation import find_free_port
 
 pytestmark = pytest.mark.skipif(
     JIT_DISABLED or not library.IS_SUPPORTED_PLATFORM, reason="the library is for CPython on Linux on x86-64"
@@ -92,7 +92,7 @@ def test_a_server_and_a_cluster_run(python: Path, tmp_path: Path) -> None:
     program = python.with_name("novikoff")
     said = run(program, "cluster", "learn", tmp_path / "a.svm", tmp_path / "b.svm", "--workers", "2", "--quiet")
     assert "Compiling" not in said
-    port = free_port()
+    port = find_free_port()
     command = [str(program), "serve", "--data-dir", str(tmp_path / "models"), "--port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
         assert server.stdout is not None

@@ -16,13 +16,13 @@ import novikoff
 from novikoff import SGD, InputError, Perceptron
 from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.model_file import from_bytes, to_bytes
-from tests.helpers.learners import ALL, GROWING, fresh, suited
+from tests.helpers.learners import ALL_LEARNERS, GROWING_LEARNERS, clip_to_range, make_learner
 from tests.helpers.streams import csr, real, whole
 
 pytestmark = pytest.mark.plain_python_slow
 
-EVERYONE = pytest.mark.parametrize("name", ALL)
-GROWS = pytest.mark.parametrize("name", GROWING)
+EVERYONE = pytest.mark.parametrize("name", ALL_LEARNERS)
+GROWS = pytest.mark.parametrize("name", GROWING_LEARNERS)
 BOTH = {"classes": [-1, 1]}
 
 
@@ -38,11 +38,11 @@ def chunks(model: Any, X: Any, y: Any, cuts: list[int]) -> Any:
 @pytest.mark.parametrize("form", [np.asarray, csr])
 def test_batches_chunks_and_single_rows_give_the_same_bytes(name: str, kind: Any, form: Any) -> None:
     X, y = real(1, kind=kind)
-    X = suited(name, X)
+    X = clip_to_range(name, X)
     X = form(X)
-    batch = to_bytes(fresh(name).fit(X, y))
-    assert to_bytes(chunks(fresh(name), X, y, [7, 8, 30])) == batch
-    assert to_bytes(chunks(fresh(name), X, y, list(range(1, X.shape[0])))) == batch
+    batch = to_bytes(make_learner(name).fit(X, y))
+    assert to_bytes(chunks(make_learner(name), X, y, [7, 8, 30])) == batch
+    assert to_bytes(chunks(make_learner(name), X, y, list(range(1, X.shape[0])))) == batch
 
 
 @settings(max_examples=25, deadline=None)
@@ -50,17 +50,17 @@ def test_batches_chunks_and_single_rows_give_the_same_bytes(name: str, kind: Any
 def test_batch_boundaries_do_not_change_the_bytes(cuts: list[int], seed: int) -> None:
     X, y = real(seed)
     for name in ("perceptron-averaged", "sgd-logistic-sqrt-elastic", "voted-perceptron", "winnow-thick-averaged"):
-        Z = suited(name, X)
-        assert to_bytes(chunks(fresh(name), Z, y, cuts)) == to_bytes(fresh(name).fit(Z, y))
+        Z = clip_to_range(name, X)
+        assert to_bytes(chunks(make_learner(name), Z, y, cuts)) == to_bytes(make_learner(name).fit(Z, y))
 
 
 @EVERYONE
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_single_examples_from_arrays_and_dicts_give_the_same_bytes(name: str, kind: Any) -> None:
     X, y = real(2, kind=kind)
-    X = suited(name, X)
-    batch = to_bytes(fresh(name).fit(X, y))
-    arrays, dicts = fresh(name), fresh(name)
+    X = clip_to_range(name, X)
+    batch = to_bytes(make_learner(name).fit(X, y))
+    arrays, dicts = make_learner(name), make_learner(name)
     for t, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
         arrays.learn_one(x, label)
         # A dict has no precision: the first example, an array, decides it.
@@ -72,9 +72,9 @@ def test_single_examples_from_arrays_and_dicts_give_the_same_bytes(name: str, ki
 @GROWS
 def test_a_stream_with_new_names_can_be_resumed_at_every_example(name: str) -> None:
     X, y = real(12, rows=30)
-    X = suited(name, X)
+    X = clip_to_range(name, X)
     examples = [{f"f{j}": float(v) for j, v in enumerate(x[: 3 + t // 3]) if v} for t, x in enumerate(X)]
-    straight, resumed = fresh(name), fresh(name)
+    straight, resumed = make_learner(name), make_learner(name)
     for x, label in zip(examples, y.tolist(), strict=True):
         straight.learn_one(x, label)
         resumed = from_bytes(to_bytes(resumed.learn_one(x, label)), "m")
@@ -85,10 +85,10 @@ def test_a_stream_with_new_names_can_be_resumed_at_every_example(name: str) -> N
 def test_names_are_the_columns_of_a_data_frame(name: str) -> None:
     pd = pytest.importorskip("pandas", reason="data frames need pandas")
     X, y = real(3)
-    X = suited(name, X)
+    X = clip_to_range(name, X)
     names = [f"f{j}" for j in range(X.shape[1])]
-    batch = fresh(name).fit(pd.DataFrame(X, columns=names), y)
-    dicts = fresh(name)
+    batch = make_learner(name).fit(pd.DataFrame(X, columns=names), y)
+    dicts = make_learner(name)
     for x, label in zip(X.tolist(), y.tolist(), strict=True):
         dicts.learn_one(dict(zip(names, x, strict=True)), label)
     assert to_bytes(dicts) == to_bytes(batch)
@@ -97,11 +97,11 @@ def test_names_are_the_columns_of_a_data_frame(name: str) -> None:
 @EVERYONE
 def test_saving_and_resuming_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
     X, y = real(4)
-    X = suited(name, X)
+    X = clip_to_range(name, X)
     path = tmp_path / "half.model"
-    novikoff.save(fresh(name).partial_fit(X[:23], y[:23], **BOTH), path)
+    novikoff.save(make_learner(name).partial_fit(X[:23], y[:23], **BOTH), path)
     resumed = novikoff.load(path).partial_fit(X[23:], y[23:])
-    assert to_bytes(resumed) == to_bytes(fresh(name).fit(X, y))
+    assert to_bytes(resumed) == to_bytes(make_learner(name).fit(X, y))
     half = from_bytes(path.read_bytes(), "half")
     for x, label in zip(X[23:], y[23:].tolist(), strict=True):
         half.learn_one(x, label)
@@ -111,8 +111,8 @@ def test_saving_and_resuming_gives_the_same_bytes(name: str, tmp_path: Path) -> 
 @EVERYONE
 def test_loading_changes_nothing(name: str) -> None:
     X, y = real(5)
-    X = suited(name, X)
-    model = fresh(name).fit(X, y)
+    X = clip_to_range(name, X)
+    model = make_learner(name).fit(X, y)
     again = from_bytes(to_bytes(model), "again")
     assert to_bytes(again) == to_bytes(model)
     assert again.get_params() == model.get_params()
@@ -148,16 +148,16 @@ STREAMS = pytest.mark.parametrize("stream", [whole, real, without_zeros, zeros_h
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_dense_equals_csr_to_the_last_bit(name: str, kind: Any, stream: Any) -> None:
     X, y = stream(6)
-    X = suited(name, X)
+    X = clip_to_range(name, X)
     X = X.astype(kind)
-    dense = fresh(name).fit(X, y)
+    dense = make_learner(name).fit(X, y)
     scores = dense.decision_function(X)
     for form in (csr, with_stored_zeros):
-        sparse = fresh(name).fit(form(X), y)
+        sparse = make_learner(name).fit(form(X), y)
         assert to_bytes(sparse) == to_bytes(dense)
         assert (sparse.decision_function(X) == scores).all()
         assert (dense.decision_function(form(X)) == scores).all()
-    arrays, dicts, filled = fresh(name), fresh(name), fresh(name)
+    arrays, dicts, filled = make_learner(name), make_learner(name), make_learner(name)
     for t, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
         arrays.learn_one(x, label)
         dicts.learn_one(x if t == 0 else {j: float(x[j]) for j in np.flatnonzero(x).tolist()}, label)
@@ -169,8 +169,8 @@ def test_dense_equals_csr_to_the_last_bit(name: str, kind: Any, stream: Any) -> 
 @STREAMS
 def test_one_example_is_scored_as_in_a_batch(name: str, stream: Any) -> None:
     X, y = stream(9)
-    X = suited(name, X)
-    model = fresh(name).fit(X, y)
+    X = clip_to_range(name, X)
+    model = make_learner(name).fit(X, y)
     for x, score, label in zip(X, model.decision_function(X), model.predict(X), strict=True):
         assert model.score_one(x) == score
         assert model.score_one(dict(enumerate(x.tolist()))) == score
@@ -183,12 +183,12 @@ def test_one_example_is_scored_as_in_a_batch(name: str, stream: Any) -> None:
 def test_large_tables_with_few_and_many_zeros_give_the_same_bytes(name: str, share: float) -> None:
     """Many blocks of rows are brought into order, with stretches of rows in between that need not be."""
     X, y = without_zeros(5, rows=400 if JIT_DISABLED else 30_000)
-    X = suited(name, X)
+    X = clip_to_range(name, X)
     X[np.random.default_rng(5).random(X.shape) < share] = 0.0
     X[-1, 3] = 0.0
-    dense = fresh(name).fit(X, y)
+    dense = make_learner(name).fit(X, y)
     for form in (csr, with_stored_zeros):
-        assert to_bytes(fresh(name).fit(form(X), y)) == to_bytes(dense)
+        assert to_bytes(make_learner(name).fit(form(X), y)) == to_bytes(dense)
     few = X[:4000] if name == "voted-perceptron" else X
     assert (dense.decision_function(few) == dense.decision_function(csr(few))).all()
 
@@ -220,8 +220,8 @@ def test_a_few_zeros_and_sample_weights_do_not_change_the_bytes(learner: Any, ze
 def test_small_batches_with_zeros_give_the_same_bytes(name: str) -> None:
     """Batches smaller than the model are looked through before they are learned."""
     X, y = real(4, rows=12, columns=300)
-    X = suited(name, X)
-    models = [fresh(name) for _ in range(3)]
+    X = clip_to_range(name, X)
+    models = [make_learner(name) for _ in range(3)]
     for k in range(0, len(X), 2):
         for model, form in zip(models, (np.asarray, csr, with_stored_zeros), strict=True):
             model.partial_fit(form(X[k : k + 1]), y[k : k + 1], **BOTH)
@@ -230,18 +230,20 @@ def test_small_batches_with_zeros_give_the_same_bytes(name: str) -> None:
 
 
 WEIGHED = [
-    name for name, model in ALL.items() if type(model).__name__ in ("Perceptron", "SGD", "Winnow", "BalancedWinnow")
+    name
+    for name, model in ALL_LEARNERS.items()
+    if type(model).__name__ in ("Perceptron", "SGD", "Winnow", "BalancedWinnow")
 ]
 
 
 @pytest.mark.parametrize("name", WEIGHED)
 def test_sample_weights_give_the_same_bytes_dense_and_sparse(name: str) -> None:
     X, y = zeros_here_and_there(7)
-    X = suited(name, X)
+    X = clip_to_range(name, X)
     weights = np.random.default_rng(7).choice([0.0, 0.5, 1.0, 2.0], len(y))
-    dense = fresh(name, passes=2).fit(X, y, sample_weight=weights)
+    dense = make_learner(name, passes=2).fit(X, y, sample_weight=weights)
     for form in (csr, with_stored_zeros):
-        assert to_bytes(fresh(name, passes=2).fit(form(X), y, sample_weight=weights)) == to_bytes(dense)
+        assert to_bytes(make_learner(name, passes=2).fit(form(X), y, sample_weight=weights)) == to_bytes(dense)
     assert dense.ledger_.weighted == 2 * int(((weights != 0.0) & (weights != 1.0)).sum())
 
 
@@ -249,14 +251,14 @@ def test_sample_weights_give_the_same_bytes_dense_and_sparse(name: str) -> None:
 def test_terms_of_a_sparse_row_keep_their_order(name: str) -> None:
     """As those of a dict do: the order of terms is the order of summation."""
     X, y = real(8, rows=400)
-    X = suited(name, X)
+    X = clip_to_range(name, X)
     rng = np.random.default_rng(8)
     shuffled = [rng.permutation(np.flatnonzero(x)) for x in X]
     indices = np.concatenate(shuffled)
     values = np.concatenate([x[columns] for x, columns in zip(X, shuffled, strict=True)])
     starts = np.cumsum([0, *map(len, shuffled)])
     untidy = sp.csr_matrix((values, indices, starts), X.shape)
-    batch, dicts = fresh(name).partial_fit(untidy, y), fresh(name).partial_fit(untidy[:1], y[:1])
+    batch, dicts = make_learner(name).partial_fit(untidy, y), make_learner(name).partial_fit(untidy[:1], y[:1])
     for x, columns, label in zip(X[1:], shuffled[1:], y[1:].tolist(), strict=True):
         dicts.learn_one({int(j): float(x[j]) for j in columns}, label)
     assert to_bytes(batch) == to_bytes(dicts)
@@ -273,7 +275,7 @@ def test_a_name_with_only_zeros_is_known() -> None:
 @EVERYONE
 def test_passes_equal_the_repeated_stream(name: str) -> None:
     X, y = real(10)
-    X = suited(name, X)
-    twice = fresh(name, passes=2).fit(X, y)
-    again = fresh(name, passes=2).partial_fit(X, y, **BOTH).partial_fit(X, y)
+    X = clip_to_range(name, X)
+    twice = make_learner(name, passes=2).fit(X, y)
+    again = make_learner(name, passes=2).partial_fit(X, y, **BOTH).partial_fit(X, y)
     assert to_bytes(twice) == to_bytes(again)

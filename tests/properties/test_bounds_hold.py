@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from novikoff import MarginPerceptron, Perceptron, PNormPerceptron, WeightOverflowError
 from novikoff.theory import mistake_bounds
-from tests.helpers.learners import EVERY, fresh
+from tests.helpers.learners import ADDITIVE_LEARNERS, make_learner
 from tests.helpers.streams import csr, evidence, random_witnessed, streams
 
 BOTH = [-1, 1]
@@ -43,25 +43,25 @@ def check_all_bounds(model: Any, X: Any, y: Any, u: Any) -> int:
 FORMS = [np.asarray, csr, lambda X: X.astype(np.float32)]
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ADDITIVE_LEARNERS)
 @settings(max_examples=60, deadline=None)
 @given(stream=streams(), bias=st.booleans(), form=st.sampled_from(FORMS))
 def test_no_bound_is_broken(name: str, stream: Any, bias: bool, form: Any) -> None:
     X, y, u = stream
-    check_all_bounds(fresh(name, fit_intercept=bias), form(X), y, u)
+    check_all_bounds(make_learner(name, fit_intercept=bias), form(X), y, u)
 
 
-SHARE = -(-10_000 // len(EVERY))
+SHARE = -(-10_000 // len(ADDITIVE_LEARNERS))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ADDITIVE_LEARNERS)
 @settings(max_examples=SHARE, deadline=None)
 @given(stream=streams(), bias=st.booleans(), form=st.sampled_from(FORMS))
 def test_no_bound_is_broken_by_ten_thousand_streams(name: str, stream: Any, bias: bool, form: Any) -> None:
     """Ten thousand in all, drawn so that one that breaks a bound is shown at its smallest."""
     X, y, u = stream
-    check_all_bounds(fresh(name, fit_intercept=bias), form(X), y, u)
+    check_all_bounds(make_learner(name, fit_intercept=bias), form(X), y, u)
 
 
 @pytest.mark.slow
@@ -70,9 +70,9 @@ def test_no_bound_is_broken_by_ten_thousand_larger_streams(start: int) -> None:
     spoke = 0
     for seed in range(start, start + 1000):
         X, y, u = random_witnessed(seed)
-        for name in EVERY:
-            spoke += check_all_bounds(fresh(name, fit_intercept=bool(seed % 2)), FORMS[seed % 3](X), y, u)
-    assert spoke > 1000 * len(EVERY)
+        for name in ADDITIVE_LEARNERS:
+            spoke += check_all_bounds(make_learner(name, fit_intercept=bool(seed % 2)), FORMS[seed % 3](X), y, u)
+    assert spoke > 1000 * len(ADDITIVE_LEARNERS)
 
 
 @settings(max_examples=200, deadline=None)

@@ -42,9 +42,9 @@ from novikoff.data.reader import DataReader, ReadOptions
 from novikoff.data.rows import Dense
 from novikoff.data.text_source import TextBlock
 from novikoff.errors import InputError, LabelError
-from tests.helpers.guard_pages import Fences, there_are_fences
+from tests.helpers.guard_pages import GuardedArrays, has_guard_pages
 from tests.helpers.paths import ROOT
-from tests.helpers.read_files import collected
+from tests.helpers.read_files import read_files
 
 KINDS = ("svmlight", "vw", "csv", "tsv", "jsonl", "text")
 CASES = 40 if JIT_DISABLED else 800
@@ -213,13 +213,13 @@ def word(rng: random.Random) -> bytes:
     )
 
 
-def how_many(rng: random.Random) -> int:
+def draw_count(rng: random.Random) -> int:
     """Few things in a line, sometimes many."""
     return rng.choice((0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 30)) if rng.random() < 0.98 else rng.randint(30, 400)
 
 
 def svmlight_line(rng: random.Random, _: Format) -> bytes:
-    indices = sorted(rng.sample(range(rng.choice((500, 10**7, 2**31))), how_many(rng)))
+    indices = sorted(rng.sample(range(rng.choice((500, 10**7, 2**31))), draw_count(rng)))
     label = rng.choice((b"1", b"-1", b"+1", b"0", b"2.5", b"1,2", b"3,1,7", b"", small(rng)))
     group = [b"qid:%d" % rng.randint(0, 99)] if rng.random() < 0.1 else []
     blank = rng.choice((b" ", b" ", b"  ", b"\t"))
@@ -235,7 +235,7 @@ def vw_line(rng: random.Random, _: Format) -> bytes:
         name = rng.choice((b" ", b"a ", b"b ", b"a:2 ", b"abc ", word(rng) + b" ", b"b:" + small(rng) + b" "))
         name = name if rng.random() < 0.97 else b"a:" + number(rng) + b" "
         heading += b"|" + name
-        for _ in range(how_many(rng) // 2):
+        for _ in range(draw_count(rng) // 2):
             how = rng.random()
             heading += (
                 word(rng)
@@ -285,7 +285,7 @@ def json_line(rng: random.Random, _: Format) -> bytes:
             return b"[" + gap.join(value(depth + 1) for _ in range(rng.randint(0, 4))) + b"]"
         return b"{" + gap.join(string() + b":" + value(depth + 1) for _ in range(rng.randint(0, 3))) + b"}"
 
-    names = [b'"label"', rng.choice((b'"a"', b'"b"', b'"a.b"')), *(string() for _ in range(how_many(rng) // 2))]
+    names = [b'"label"', rng.choice((b'"a"', b'"b"', b'"a.b"')), *(string() for _ in range(draw_count(rng) // 2))]
     label = rng.choice((b"1", b"-1", b'"spam"', b"true", b"false", b"0", string()))
     label = label if rng.random() < 0.98 else rng.choice((b"null", b"0.5", b"[1]"))
     fields = [names[0] + b":" + label, *(name + b":" + value(0) for name in names[1:])]
@@ -302,7 +302,7 @@ def json_line(rng: random.Random, _: Format) -> bytes:
 def text_line(rng: random.Random, _: Format) -> bytes:
     label = rng.choice((b"spam", b"ham", b"1", b"-1", b"__label__x", b"", b" a b ", word(rng)))
     gap = rng.choice((b" ", b" ", b"  ", b", ", b"\t"))
-    return label + rng.choice((b"\t", b"\t", b" ")) + gap.join(word(rng) for _ in range(how_many(rng)))
+    return label + rng.choice((b"\t", b"\t", b" ")) + gap.join(word(rng) for _ in range(draw_count(rng)))
 
 
 LINES: dict[str, Make] = {
@@ -323,7 +323,7 @@ def spot(rng: random.Random, content: bytearray) -> slice:
     return slice(start, start + rng.choice((0, 1, 1, 2, 3, 8, 20, 64, 200)))
 
 
-def changed(rng: random.Random, content: bytearray, kind: str, fmt: Format) -> None:
+def mutate(rng: random.Random, content: bytearray, kind: str, fmt: Format) -> None:
     """One change, in place."""
     at = spot(rng, content)
     how = rng.randint(0, 10)
@@ -395,7 +395,7 @@ def short(rng: random.Random, kind: str) -> bytes:
     return bytes(rng.choices(letters, k=rng.choice((1, 2, 3, 4, 6, 8, 15, 31, 63, 64, 65, 127, 200))))
 
 
-def made(rng: random.Random, kind: str, fmt: Format) -> bytes:
+def generate_text(rng: random.Random, kind: str, fmt: Format) -> bytes:
     """A text of some lines, with a newline at its end."""
     how = rng.random()
     if how < 0.004:
@@ -407,7 +407,7 @@ def made(rng: random.Random, kind: str, fmt: Format) -> bytes:
         end = rng.choice((b"\n", b"\n", b"\n", b"\r\n", b"\n\n"))
         content = bytearray(end.join(LINES[kind](rng, fmt) for _ in range(rng.choice((1, 1, 2, 3, 5, 10)))))
     for _ in range(rng.choice((0, 1, 1, 2, 3, 6))):
-        changed(rng, content, kind, fmt)
+        mutate(rng, content, kind, fmt)
     if rng.random() < 0.2:  # to a whole number of looks at 64 bytes, or one byte more or less
         size = (len(content) + 63) // 64 * 64 + rng.randint(-2, 1)
         content = content[:size].ljust(size, rng.choice((b" ", b"x", b"0", rng.choice(PIECES[kind])[:1])))
@@ -507,16 +507,16 @@ def check_lines(parsed: ParsedBlock, content: bytes, kind: str, fmt: Format) -> 
 
 def labels_of(parsed: ParsedBlock) -> list[Any]:
     """Each label; a number that is no class is told so."""
-    told: list[Any] = []
+    found_labels: list[Any] = []
     for i in range(len(parsed.keys)):
         try:
             label = parsed.label(i)
             each = label if isinstance(label, list) else [label]
             assert label is None or all(isinstance(one, bool | int | str) for one in each)
-            told.append(label)
+            found_labels.append(label)
         except LabelError:
-            told.append(float(parsed.keys[i : i + 1].view(np.float64)[0]))
-    return told
+            found_labels.append(float(parsed.keys[i : i + 1].view(np.float64)[0]))
+    return found_labels
 
 
 def names_of(parsed: ParsedBlock, block: TextBlock, fmt: Format) -> list[str]:
@@ -526,7 +526,7 @@ def names_of(parsed: ParsedBlock, block: TextBlock, fmt: Format) -> list[str]:
     return [fmt.feature_name(block, span) for span in parsed.spans[: min(int(parsed.rows.starts[-1]), 60)]]
 
 
-def kept(parsed: ParsedBlock) -> list[Any]:
+def list_contents(parsed: ParsedBlock) -> list[Any]:
     """All that is told of a block, to be compared."""
     rows = parsed.rows
     out: list[Any] = [parsed.keys, parsed.weights, parsed.line_of, parsed.lines, parsed.features, parsed.problems]
@@ -546,7 +546,7 @@ class Fuzz:
     """Parses the cases of one format."""
 
     def __init__(self, kind: str, note: Path) -> None:
-        self.kind, self.fences = kind, Fences()
+        self.kind, self.guarded = kind, GuardedArrays()
         self.folder = note.parent
         with open(note, "w+b") as file:
             file.truncate(NOTE)
@@ -565,34 +565,34 @@ class Fuzz:
     def parse(self, rng: random.Random, number: int) -> None:
         """The same block twice: at the end of memory with an unused parser, at its beginning with a used one."""
         fmt, how = rng.choice(FORMATS[self.kind]), {"named": rng.random() < 0.4, "unlabelled": rng.random() < 0.3}
-        content = made(rng, self.kind, fmt)
+        content = generate_text(rng, self.kind, fmt)
         self.write_down("parse", number, (fmt, how), content)
         parser: Any = fmt.parser(**how)
         results, cut = [], rng.randint(0, len(content))
         for late in (True, False):
-            block = self.fences.block(content, late=late)
+            block = self.guarded.block(content, late=late)
             end = fmt.find_last_record_end(block.text, PADDING_BYTES, PADDING_BYTES + cut) - PADDING_BYTES
             assert end == expected_end(content[:cut], fmt), "the last record ends elsewhere"
             if late:
                 places = [parser._current_places()] if isinstance(fmt, Csv) else []
                 parser._ensure_capacity(block.size, *places)
-            self.fences.enclose(parser, late=late, garbage=late)
+            self.guarded.enclose(parser, late=late, garbage=late)
             start = time.perf_counter()
             parsed = parser.parse(block)
             took = time.perf_counter() - start
-            assert not self.fences.broken(), f"written beside {self.fences.broken()}"
+            assert not self.guarded.list_overruns(), f"written beside {self.guarded.list_overruns()}"
             assert not hasattr(parser, "to") or not parser.to.filter.any(), "the filter is not clean"
             self.slowest = max(self.slowest, took)
             assert took < SLOWEST, f"{len(content)} bytes took {took:.1f} s"
             check_rows(parsed, parser, fmt)
             check_lines(parsed, content, self.kind, fmt)
-            results.append((kept(parsed), labels_of(parsed), names_of(parsed, block, fmt)))
+            results.append((list_contents(parsed), labels_of(parsed), names_of(parsed, block, fmt)))
         assert results[0] == results[1], "parsed twice, it is not the same"
 
     def cut(self, rng: random.Random, number: int) -> None:
         """A file in blocks of several sizes, by one thread and by more; through a cache, whole and damaged."""
         fmt, options = rng.choice(CUT[self.kind])
-        content = made(rng, self.kind, fmt)
+        content = generate_text(rng, self.kind, fmt)
         if isinstance(fmt, Csv) and rng.random() < 0.8:
             names = b",".join(name.encode() for name in fmt.names)
             content = names.replace(b",", fmt.separator) + b"\n" + content
@@ -638,13 +638,13 @@ class Fuzz:
                 **dict(zip(Tile._fields[1:], allocate_marks(size), strict=True)),
             }
             placed = {
-                name: self.fences.fence(f"tile {name}", late).place(array.shape, array.dtype, late=late)
+                name: self.guarded.fence(f"tile {name}", late).place(array.shape, array.dtype, late=late)
                 for name, array in arrays.items()
             }
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(svmlight, "get_thread_tile", functools.partial(Tile, **placed))
                 assert outcome(path, threads=1, **options) in allowed, f"not the same in tiles of {size} bytes"
-            assert not self.fences.broken(), f"written beside {self.fences.broken()}"
+            assert not self.guarded.list_overruns(), f"written beside {self.guarded.list_overruns()}"
 
     def through_cache(self, rng: random.Random, path: Path, options: dict[str, Any], whole: Any) -> None:
         beside = cache_path(str(path))
@@ -661,7 +661,7 @@ class Fuzz:
         """Compiles, or loads, all that there is to call."""
         ngrams.lower_two_byte = functools.cache(ngrams.lower_two_byte)  # type: ignore[assignment]  # a parser asks for all letters
         for fmt in FORMATS[self.kind]:
-            block = self.fences.block(b"1\n", late=True)
+            block = self.guarded.block(b"1\n", late=True)
             fmt.parser(named=False).parse(block)
             fmt.find_last_record_end(block.text, PADDING_BYTES, block.stop)
 
@@ -673,7 +673,7 @@ NO_CLASS = "a label is no class"
 def outcome(path: Path, **options: Any) -> Any:
     """All that is read, or the sentence that says why not."""
     try:
-        return collected(path, **options)
+        return read_files(path, **options)
     except LabelError:
         return NO_CLASS
     except InputError as problem:
@@ -707,7 +707,7 @@ def main(arguments: list[str]) -> None:
 # --- Tests ---
 
 
-def fuzzed(kind: str, folder: Path, seed: int, *arguments: str) -> None:
+def run_fuzzer(kind: str, folder: Path, seed: int, *arguments: str) -> None:
     """Runs cases in a process; tells of which one it died."""
     note, again = folder / "note", ["-m", "tests.properties.test_fuzz_parsers", kind]
     command = [sys.executable, "-X", "faulthandler", *again, "--seed", str(seed), *arguments, "--note", str(note)]
@@ -725,13 +725,13 @@ def fuzzed(kind: str, folder: Path, seed: int, *arguments: str) -> None:
     )
 
 
-needs_fences = pytest.mark.skipif(not there_are_fences(), reason="memory can't be protected here")
+needs_fences = pytest.mark.skipif(not has_guard_pages(), reason="memory can't be protected here")
 
 
 @needs_fences
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_text_breaks_a_parser(kind: str, tmp_path: Path) -> None:
-    fuzzed(kind, tmp_path, 0, "--cases", str(CASES))
+    run_fuzzer(kind, tmp_path, 0, "--cases", str(CASES))
 
 
 @needs_fences
@@ -739,7 +739,7 @@ def test_no_text_breaks_a_parser(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_text_breaks_a_parser_in_the_long_run(kind: str, tmp_path: Path) -> None:
     seed = int(os.environ.get("NOVIKOFF_FUZZ_SEED", time.time_ns() // 1000 % 10**9))
-    fuzzed(kind, tmp_path, seed, "--seconds", str(0.8 * SECONDS / len(KINDS)))
+    run_fuzzer(kind, tmp_path, seed, "--seconds", str(0.8 * SECONDS / len(KINDS)))
 
 
 @needs_fences
@@ -749,8 +749,8 @@ def test_guard_pages_stop_the_process(late: bool) -> None:
     place = "len(text)" if late else "-1"
     code = f"""
 import ctypes
-from tests.helpers.guard_pages import Fences
-text = Fences().block(b"1 1:1\\n", late={late}).text
+from tests.helpers.guard_pages import GuardedArrays
+text = GuardedArrays().block(b"1 1:1\\n", late={late}).text
 ctypes.string_at(text.ctypes.data, len(text))
 print("inside", flush=True)
 ctypes.string_at(text.ctypes.data + {place}, 1)
@@ -786,7 +786,7 @@ def test_whether_a_line_has_too_many_interactions_depends_on_the_line_alone(tmp_
 def test_no_column_of_a_dictionary_comes_twice_in_a_row(kind: str, content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_bytes(content)
-    for columns, _ in collected(path, format=kind, hash_bits=0)["rows"]:
+    for columns, _ in read_files(path, format=kind, hash_bits=0)["rows"]:
         assert len(columns) == len(set(columns))
 
 
@@ -794,7 +794,7 @@ def test_a_cache_does_not_store_several_labels(tmp_path: Path) -> None:
     path = tmp_path / "data.svm"
     path.write_bytes(b"1,2 1:1\n3 2:1\n 3:1\n")
     with pytest.raises(InputError, match="--cache is for"):
-        collected(path, multilabel=True, cache=True)
+        read_files(path, multilabel=True, cache=True)
 
 
 if __name__ == "__main__":

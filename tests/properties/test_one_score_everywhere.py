@@ -46,27 +46,27 @@ from tests.helpers.raw_rows import (
     LABELS,
     LEARNERS,
     Row,
-    can_be_learned,
-    in_columns,
-    numbers_of,
-    predicted,
-    random_rows,
-    raw_of,
-    rows_for,
-    spelled,
-    text_of,
-    trained,
-    write,
+    draw_rows,
+    draw_rows_for,
+    format_label,
+    is_learnable,
+    predict_file,
+    select_numbers,
+    to_raw_rows,
+    to_score_rows,
+    to_text,
+    train_from_file,
+    write_rows,
 )
-from tests.helpers.server.process import NDJSON, Nursery, Server, running
+from tests.helpers.server.process import NDJSON, ForkServer, Server, run_server
 
 # --- The property: one row, one score, whatever the way ---
 
 
 @pytest.fixture(scope="module")
-def server(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One server for all models, which have names of their own."""
-    with running(nursery, tmp_path_factory.mktemp("served") / "data") as made:
+    with run_server(fork_server, tmp_path_factory.mktemp("served") / "data") as made:
         yield made
 
 
@@ -81,7 +81,7 @@ def drop(server: Server, name: str) -> None:
     assert server.ask("DELETE", f"/v1/models/{name}")[0] == 204
 
 
-def shown(label: Any, score: Any) -> tuple[Any, float]:
+def to_server_answer(label: Any, score: Any) -> tuple[Any, float]:
     """What the server says of one row: the score is that of the first label, or the highest where there is none."""
     if not isinstance(score, dict):
         return label, score
@@ -93,7 +93,7 @@ def served_name(fmt: str, learner: str) -> str:
     return f"{fmt}-{learner}".replace(" ", "-")
 
 
-def asked(server: Server, name: str, raw: list[Any]) -> list[tuple[Any, float]]:
+def ask_server(server: Server, name: str, raw: list[Any]) -> list[tuple[Any, float]]:
     """Labels and scores by the server: one row alone, and all of them line by line."""
     alone = server.predict(raw[0], name)
     body = b"".join(json.dumps({"features": x}).encode() + b"\n" for x in raw)
@@ -108,27 +108,27 @@ def asked(server: Server, name: str, raw: list[Any]) -> list[tuple[Any, float]]:
 def check_all_ways(model: Any, server: Server, name: str, raw: list[Any], wanted: tuple[Any, Any]) -> None:
     """In Python by batch and one by one, and by the server: all as the command line has it."""
     labels, scores = wanted
-    assert [spelled(label) for label in list(model.predict(raw))] == labels
+    assert [format_label(label) for label in list(model.predict(raw))] == labels
     ones, one_by_one = [model.predict_one(x) for x in raw], [model.score_one(x) for x in raw]
-    assert [spelled(label) for label in ones] == labels
-    assert in_columns(one_by_one, len(raw)) == scores
+    assert [format_label(label) for label in ones] == labels
+    assert to_score_rows(one_by_one, len(raw)) == scores
     batch = model.decision_function(raw)
     if len(scores[0]) == 2 and batch.ndim == 1:  # two classes of a scheme: the second less the first
         assert batch.tolist() == [second - first for first, second in scores]
     else:
-        assert in_columns(batch, len(raw)) == scores
-    assert asked(server, name, raw) == [shown(*both) for both in zip(ones, one_by_one, strict=True)]
+        assert to_score_rows(batch, len(raw)) == scores
+    assert ask_server(server, name, raw) == [to_server_answer(*both) for both in zip(ones, one_by_one, strict=True)]
 
 
 def check_pair(fmt: str, learner: str, server: Server, folder: Path) -> None:
-    rows, name = rows_for(learner, 40), served_name(fmt, learner)
-    model, path = trained(folder, fmt, learner, rows)
+    rows, name = draw_rows_for(learner, 40), served_name(fmt, learner)
+    model, path = train_from_file(folder, fmt, learner, rows)
     upload(server, folder / "it.model", name)
-    check_all_ways(model, server, name, raw_of(FORMATS[fmt][0], rows), predicted(folder, path))
+    check_all_ways(model, server, name, to_raw_rows(FORMATS[fmt][0], rows), predict_file(folder, path))
     drop(server, name)
 
 
-PAIRS = [(fmt, learner) for fmt in FORMATS for learner in LEARNERS if can_be_learned(fmt, learner)]
+PAIRS = [(fmt, learner) for fmt in FORMATS for learner in LEARNERS if is_learnable(fmt, learner)]
 COVERING = [
     ("csv", "auto"), ("csv", "arow"), ("csv with a dictionary", "kesler"), ("csv with signs", "perceptron"),
     ("csv with a map", "averaged-perceptron"), ("csv with a text column", "sgd"), ("numbers", "halving"),
@@ -193,14 +193,14 @@ def check_cluster(fmt: str, learner: str, server: Server, folder: Path) -> None:
     kind, shards = FORMATS[fmt][0], []
     for k in range(2):
         (folder / str(k)).mkdir()
-        shards.append(write(folder / str(k), kind, rows_for(learner, 50, seed=k)))
+        shards.append(write_rows(folder / str(k), kind, draw_rows_for(learner, 50, seed=k)))
     cluster = DistributedLearner(MIXED[learner], rounds=2)
     cluster.fit([str(shard) for shard in shards], options=replace(OF_CLUSTERS[fmt]))
     save(cluster.model_, folder / "it.model")
-    raw, name = raw_of(kind, rows_for(learner, 50)), f"cluster-{served_name(fmt, learner)}"
+    raw, name = to_raw_rows(kind, draw_rows_for(learner, 50)), f"cluster-{served_name(fmt, learner)}"
     upload(server, folder / "it.model", name)
     model = load(folder / "it.model")
-    check_all_ways(model, server, name, raw, predicted(folder, shards[0]))
+    check_all_ways(model, server, name, raw, predict_file(folder, shards[0]))
     drop(server, name)
     assert cluster.decision_function(raw).tolist() == model.decision_function(raw).tolist()
 
@@ -252,7 +252,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def write_again(home: Path, kind: str, rows: list[Row]) -> Path:
     """A second file, in Parquet with types as in the first one."""
     if kind != "parquet":
-        return write(home, kind, rows)
+        return write_rows(home, kind, rows)
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -279,14 +279,14 @@ def test_any_row_gives_the_same_score_in_every_interface(
     home = folder / name
     if not home.exists():
         home.mkdir()
-        trained(home, fmt, learner, rows_for(learner, 50))
+        train_from_file(home, fmt, learner, draw_rows_for(learner, 50))
         upload(server, home / "it.model", name)
     whole = [{"age": None, "job": None, "balance": None, "code": None, "y": "yes"} | row for row in rows]
     for row in whole:
         if kind == "jsonl":
             row["job"] = row["job"] or "none"
-    raw = rows if kind in ("csv", "tsv", "parquet") else raw_of(kind, whole)
-    wanted = predicted(home, write_again(home, kind, whole))
+    raw = rows if kind in ("csv", "tsv", "parquet") else to_raw_rows(kind, whole)
+    wanted = predict_file(home, write_again(home, kind, whole))
     check_all_ways(load(home / "it.model"), server, name, raw, wanted)
 
 
@@ -310,9 +310,9 @@ def frames(rows: list[Row]) -> Iterator[tuple[str, Any]]:
 def test_data_frames_and_arrow_tables_are_scored(
     fmt: str, without_arrow: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = random_rows(60)
-    model, _ = trained(tmp_path, fmt, "arow", rows)
-    raw = raw_of(FORMATS[fmt][0], rows)
+    rows = draw_rows(60)
+    model, _ = train_from_file(tmp_path, fmt, "arow", rows)
+    raw = to_raw_rows(FORMATS[fmt][0], rows)
     wanted = model.decision_function(raw).tolist()
     if without_arrow:
         monkeypatch.setattr(records, "find_spec", lambda _: None)
@@ -335,23 +335,23 @@ def test_a_table_without_names_is_matched_by_position(tmp_path: Path) -> None:
     how = ["--no-header", "--label", "1", "--quiet", "--json"]
     assert main(["learn", str(path), *how, "--save", str(tmp_path / "it.model")]) == 0
     model = load(tmp_path / "it.model")
-    wanted = predicted(tmp_path, path)[1]
+    wanted = predict_file(tmp_path, path)[1]
     frame = pandas.read_csv(path, header=None)
-    assert in_columns(model.decision_function(frame), 4) == wanted
-    assert in_columns(model.decision_function(frame[[1, 2]]), 4) == wanted
-    assert in_columns([model.score_one({"2": a, "3": b}) for _, a, b in frame.values.tolist()], 4) == wanted
+    assert to_score_rows(model.decision_function(frame), 4) == wanted
+    assert to_score_rows(model.decision_function(frame[[1, 2]]), 4) == wanted
+    assert to_score_rows([model.score_one({"2": a, "3": b}) for _, a, b in frame.values.tolist()], 4) == wanted
 
 
 def test_lists_of_texts_and_one_column_frames_are_scored(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
-    rows = random_rows(30)
-    model, path = trained(tmp_path, "text", "arow", rows)
-    texts, wanted = [text_of(row) for row in rows], predicted(tmp_path, path)[1]
+    rows = draw_rows(30)
+    model, path = train_from_file(tmp_path, "text", "arow", rows)
+    texts, wanted = [to_text(row) for row in rows], predict_file(tmp_path, path)[1]
     polars = pytest.importorskip("polars", reason="polars is not installed (extra dev)")
     others = (np.array(texts), np.array(texts, object), polars.Series(texts))
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is in the dev extra").array(texts)
     for many in (texts, tuple(texts), pandas.Series(texts), pandas.DataFrame({"message": texts}), arrow, *others):
-        assert in_columns(model.decision_function(many), 30) == wanted
+        assert to_score_rows(model.decision_function(many), 30) == wanted
     nothing = model.score_one("")
     assert nothing == model.score_one(" \n\t") == model.decision_function(["", "nurse", "\n"])[0]
     assert model.decision_function(["", "nurse", "\n"]).tolist() == [nothing, model.score_one("nurse"), nothing]
@@ -363,7 +363,7 @@ def test_lists_of_texts_and_one_column_frames_are_scored(tmp_path: Path) -> None
 
 @pytest.fixture(scope="module", params=["csv", "csv with a dictionary"])
 def bank(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return trained(tmp_path_factory.mktemp("bank"), request.param, "arow", random_rows(80))[0]
+    return train_from_file(tmp_path_factory.mktemp("bank"), request.param, "arow", draw_rows(80))[0]
 
 
 def test_feature_names_are_accepted_as_columns(bank: Any) -> None:
@@ -427,25 +427,25 @@ def test_integers_as_codes_are_categories_and_not_numbers(tmp_path: Path) -> Non
 @pytest.mark.parametrize("fmt", ["csv", "csv with a dictionary", "numbers", "jsonl with a dictionary", "text"])
 @pytest.mark.parametrize("learner", ["arow", "auto", "kernel-perceptron", "one-vs-all"])
 def test_learning_continues_from_raw_rows_as_from_a_file(fmt: str, learner: str, tmp_path: Path) -> None:
-    rows = rows_for(learner, 40)
-    model, _ = trained(tmp_path, fmt, learner, rows[:30])
+    rows = draw_rows_for(learner, 40)
+    model, _ = train_from_file(tmp_path, fmt, learner, rows[:30])
     kind, new = FORMATS[fmt][0], rows[30:]
     new[-1]["job"] = "a new one"
-    raw, labels = raw_of(kind, new), [row["y"] for row in new]
+    raw, labels = to_raw_rows(kind, new), [row["y"] for row in new]
     one_by_one, at_once = copy.deepcopy(model), copy.deepcopy(model)
     for x, y in zip(raw, labels, strict=True):
         one_by_one.learn_one(x, y)
     at_once.partial_fit(raw, labels)
-    path = write(tmp_path, kind, new)
+    path = write_rows(tmp_path, kind, new)
     model_path = str(tmp_path / "it.model")
     assert main(["learn", str(path), "--resume", model_path, "--save", model_path, "--quiet", "--json"]) == 0
     for ours in (one_by_one, at_once):
-        assert in_columns([ours.score_one(x) for x in raw], 10) == predicted(tmp_path, path)[1]
+        assert to_score_rows([ours.score_one(x) for x in raw], 10) == predict_file(tmp_path, path)[1]
     assert to_bytes(at_once) == Path(model_path).read_bytes()
 
 
 def test_refused_raw_rows_leave_no_names_behind(tmp_path: Path) -> None:
-    model, _ = trained(tmp_path, "csv with a dictionary", "arow", random_rows(40))
+    model, _ = train_from_file(tmp_path, "csv with a dictionary", "arow", draw_rows(40))
     before = to_bytes(model)
     for bad in ([{"job": "new"}, {"age": "old"}], [{"job": "new"}]):
         with pytest.raises(InputError):
@@ -456,13 +456,13 @@ def test_refused_raw_rows_leave_no_names_behind(tmp_path: Path) -> None:
 
 
 def test_arrays_and_numbered_columns_are_accepted(tmp_path: Path) -> None:
-    rows = random_rows(30)
-    model, _ = trained(tmp_path, "numbers", "perceptron", rows)
+    rows = draw_rows(30)
+    model, _ = train_from_file(tmp_path, "numbers", "perceptron", rows)
     X = np.array([[row["age"] or 0.0, row["balance"]] for row in rows], np.float32)
     with pytest.warns(UserWarning, match="feature names"):
-        assert model.decision_function(X).tolist() == model.decision_function(raw_of("numbers.csv", rows)).tolist()
-    assert model.score_one(X[0]) == model.score_one(numbers_of(rows[0]))
-    hashed, _ = trained(tmp_path, "csv", "perceptron", rows)
+        assert model.decision_function(X).tolist() == model.decision_function(to_raw_rows("numbers.csv", rows)).tolist()
+    assert model.score_one(X[0]) == model.score_one(select_numbers(rows[0]))
+    hashed, _ = train_from_file(tmp_path, "csv", "perceptron", rows)
     assert hashed.score_one({5: 1.0}) == hashed.score_one({5: 1.0, 6: 0.0})
     named = Perceptron().learn_one({"a": 1.0}, "x").learn_one({"b": 1.0}, "y")
     save(named, tmp_path / "named.model")
@@ -484,18 +484,18 @@ def test_lines_of_vw_and_svmlight_are_scored(
     path = tmp_path / name
     path.write_text(content)
     assert main(["learn", str(path), *options, "--save", str(tmp_path / "it.model"), "--quiet", "--json"]) == 0
-    model, scores = load(tmp_path / "it.model"), predicted(tmp_path, path)[1]
-    assert in_columns(model.decision_function(raw), len(raw)) == scores
-    assert in_columns([model.score_one(x) for x in raw], len(raw)) == scores
+    model, scores = load(tmp_path / "it.model"), predict_file(tmp_path, path)[1]
+    assert to_score_rows(model.decision_function(raw), len(raw)) == scores
+    assert to_score_rows([model.score_one(x) for x in raw], len(raw)) == scores
     assert model.score_one("") == model.score_one([])
 
 
 @pytest.mark.parametrize("learner", ["bagging", "adaboost", "random-forest"])
 def test_ensembles_accept_raw_rows(learner: str, tmp_path: Path) -> None:
-    path, model = write(tmp_path, "csv", random_rows(60)), tmp_path / "it.model"
+    path, model = write_rows(tmp_path, "csv", draw_rows(60)), tmp_path / "it.model"
     how = ["--label", "y", "--multiclass", learner, "--hash-bits", "6"]
     assert main(["learn", str(path), *how, "--save", str(model), "--quiet", "--json"]) == 0
-    assert load(model).predict(random_rows(60)).tolist() == predicted(tmp_path, path)[0]
+    assert load(model).predict(draw_rows(60)).tolist() == predict_file(tmp_path, path)[0]
 
 
 # --- The server ---
@@ -509,15 +509,15 @@ def test_ensembles_accept_raw_rows(learner: str, tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_the_server_scores_and_learns_raw_rows_as_files(
-    fmt: str, learner: str, nursery: Nursery, tmp_path: Path
+    fmt: str, learner: str, fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    rows = rows_for(learner, 40)
-    model, path = trained(tmp_path, fmt, learner, rows)
-    labels, _ = predicted(tmp_path, path)
-    raw = raw_of(FORMATS[fmt][0], rows)
-    with running(nursery, tmp_path / "data") as server:
+    rows = draw_rows_for(learner, 40)
+    model, path = train_from_file(tmp_path, fmt, learner, rows)
+    labels, _ = predict_file(tmp_path, path)
+    raw = to_raw_rows(FORMATS[fmt][0], rows)
+    with run_server(fork_server, tmp_path / "data") as server:
         upload(server, tmp_path / "it.model", "m")
-        wanted = [shown(model.predict_one(x), model.score_one(x)) for x in raw]
+        wanted = [to_server_answer(model.predict_one(x), model.score_one(x)) for x in raw]
         answers = [server.predict(x) for x in raw[:10]]
         assert [(one["label"], one["score"]) for one in answers] == wanted[:10]
         body = b"".join(json.dumps({"features": x}).encode() + b"\n" for x in raw)
@@ -535,13 +535,13 @@ def test_the_server_scores_and_learns_raw_rows_as_files(
             model.learn_one(x, y)
         assert server.ask("GET", "/v1/models/m/download")[1] == to_bytes(model)
         server.kill()
-    with running(nursery, tmp_path / "data") as server:  # the journal has the rows as they came
+    with run_server(fork_server, tmp_path / "data") as server:  # the journal has the rows as they came
         assert server.ask("GET", "/v1/models/m/download")[1] == to_bytes(model)
 
 
-def test_the_server_explains_an_invalid_row(nursery: Nursery, tmp_path: Path) -> None:
-    trained(tmp_path, "csv", "arow", random_rows(40))
-    with running(nursery, tmp_path / "data") as server:
+def test_the_server_explains_an_invalid_row(fork_server: ForkServer, tmp_path: Path) -> None:
+    train_from_file(tmp_path, "csv", "arow", draw_rows(40))
+    with run_server(fork_server, tmp_path / "data") as server:
         upload(server, tmp_path / "it.model", "m")
         for path, code in (("predict", "not-predicted"), ("learn", "not-learned")):
             label = {"label": "yes"} if path == "learn" else {}
@@ -575,10 +575,10 @@ def test_columns_that_a_served_model_does_not_know_are_logged_once(
     assert record.fields == {"model": "m", "column": "colour"}
 
 
-def test_a_file_whose_encoding_does_not_fit_is_refused(nursery: Nursery, tmp_path: Path) -> None:
-    model, _ = trained(tmp_path, "csv", "arow", random_rows(40))
+def test_a_file_whose_encoding_does_not_fit_is_refused(fork_server: ForkServer, tmp_path: Path) -> None:
+    model, _ = train_from_file(tmp_path, "csv", "arow", draw_rows(40))
     good = model._state.reading
-    with running(nursery, tmp_path / "data") as server:
+    with run_server(fork_server, tmp_path / "data") as server:
         for wrong in ({"target": 9}, {"numeric": [True]}, {"hash_bits": 60}, {"hash_bits": 7}, {"names": "abcde"}):
             model._state.reading = good | wrong
             body = to_bytes(model)
@@ -588,6 +588,6 @@ def test_a_file_whose_encoding_does_not_fit_is_refused(nursery: Nursery, tmp_pat
 
 def test_rows_of_the_csv_module_are_scored_as_the_file(tmp_path: Path) -> None:
     """Texts for numbers, as they come from csv.DictReader."""
-    model, path = trained(tmp_path, "csv", "arow", random_rows(60))
+    model, path = train_from_file(tmp_path, "csv", "arow", draw_rows(60))
     rows = list(csv.DictReader(io.StringIO(path.read_text(), newline="")))
-    assert in_columns(model.decision_function(rows), 60) == predicted(tmp_path, path)[1]
+    assert to_score_rows(model.decision_function(rows), 60) == predict_file(tmp_path, path)[1]

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers.dot_product import dot
-from tests.helpers.learners import EVERY, fresh
+from tests.helpers.dot_product import dot_in_order
+from tests.helpers.learners import ADDITIVE_LEARNERS, make_learner
 from tests.helpers.streams import csr, real, whole
 
 pytestmark = pytest.mark.plain_python
 
 
-class Twin:
+class Reference:
     """Weights w (bias last), steps t, mistakes, and the sum of all hypotheses, the one after step t counted
     t^p − (t−1)^p times."""
 
@@ -26,13 +26,13 @@ class Twin:
         self.votes: list[tuple[list[float], int]] = [([0.0] * (columns + 1), 0)]
 
     def score(self, x: Any) -> float:
-        return dot(x, self.w[: self.n]) + float(self.s.fit_intercept) * self.w[self.n]
+        return dot_in_order(x, self.w[: self.n]) + float(self.s.fit_intercept) * self.w[self.n]
 
     def touched(self, x: Any) -> list[int]:
         """The weights of the terms that are there, and the bias."""
         return [*(j for j, v in enumerate(x) if v != 0), self.n]
 
-    def run(self, X: Any, y: Any) -> Twin:
+    def run(self, X: Any, y: Any) -> Reference:
         for x, label in zip(X.tolist(), y.tolist(), strict=True):
             s = self.score(x)
             self.t += 1
@@ -52,21 +52,21 @@ class Twin:
         return [a / self.t**self.p for a in self.total]
 
 
-class PerceptronTwin(Twin):
+class ReferencePerceptron(Reference):
     def learn(self, x: Any, y: float, s: float, wrong: bool) -> None:
         if wrong or y * s < self.s.margin / self.s.learning_rate:
             self.updates += 1
             self.w = [w + y * v for w, v in zip(self.w, x, strict=True)]
 
 
-class VotedTwin(Twin):
+class ReferenceVotedPerceptron(Reference):
     def learn(self, x: Any, y: float, s: float, wrong: bool) -> None:
         if wrong:
             self.updates += 1
             self.w = [w + y * v for w, v in zip(self.w, x, strict=True)]
 
 
-class MarginTwin(Twin):
+class ReferenceMarginPerceptron(Reference):
     square = 0.0
 
     def learn(self, x: Any, y: float, s: float, wrong: bool) -> None:
@@ -78,7 +78,7 @@ class MarginTwin(Twin):
                 self.square += self.w[j] * self.w[j] - old * old
 
 
-class PNormTwin(Twin):
+class ReferencePNormPerceptron(Reference):
     unit = 1.0
 
     def learn(self, x: Any, y: float, s: float, wrong: bool) -> None:
@@ -91,7 +91,7 @@ class PNormTwin(Twin):
             self.w = [math.copysign((abs(th) / self.unit) ** (self.s.p - 1), th) for th in self.theta]
 
 
-class SGDTwin(Twin):
+class ReferenceSGD(Reference):
     """Penalties are paid by every weight at every step, as the definition says: equal up to rounding only."""
 
     def signal(self, y: float, s: float) -> float:
@@ -124,7 +124,7 @@ class SGDTwin(Twin):
             self.w[j] = w / (1 + r * self.s.l2)
 
 
-class AROWTwin(Twin):
+class ReferenceAROW(Reference):
     def __init__(self, model: Any, columns: int) -> None:
         super().__init__(model, columns)
         self.variances = [1.0] * (columns + 1)
@@ -143,22 +143,22 @@ class AROWTwin(Twin):
                 self.variances[j] = max(0.0, self.variances[j] - beta * (reach * reach))
 
 
-def by_changes(twin: Any, X: Any, y: Any) -> list[float]:
+def average_by_changes(reference: Any, X: Any, y: Any) -> list[float]:
     """The mean of all hypotheses as w − Σ (t−1)^p·δ/T^p, as the compiled loop keeps it."""
-    sums, learn = [0.0] * (twin.n + 1), twin.learn
+    sums, learn = [0.0] * (reference.n + 1), reference.learn
 
     def learn_and_sum(*args: Any) -> None:
-        before = list(twin.w)
+        before = list(reference.w)
         learn(*args)
-        for j, (w, b) in enumerate(zip(twin.w, before, strict=True)):
-            sums[j] += float(twin.t - 1) ** twin.p * (w - b)
+        for j, (w, b) in enumerate(zip(reference.w, before, strict=True)):
+            sums[j] += float(reference.t - 1) ** reference.p * (w - b)
 
-    twin.learn = learn_and_sum
-    twin.run(X, y)
-    return [w - u / float(twin.t) ** twin.p for w, u in zip(twin.w, sums, strict=True)]
+    reference.learn = learn_and_sum
+    reference.run(X, y)
+    return [w - u / float(reference.t) ** reference.p for w, u in zip(reference.w, sums, strict=True)]
 
 
-class LazyDecayTwin(SGDTwin):
+class ReferenceLazyDecay(ReferenceSGD):
     """w = scale·soft(v, shift − seen): penalties as the compiled loop pays them, rounding included."""
 
     scale, shift, area = 1.0, 0.0, 0.0
@@ -193,7 +193,7 @@ class LazyDecayTwin(SGDTwin):
         return [self.scale * (self.soft(j) if self.s.l1 > 0 else self.w[j]) for j in range(self.n + 1)]
 
 
-class LazyAdaGradTwin(SGDTwin):
+class ReferenceLazyAdaGrad(ReferenceSGD):
     """Missed steps made up for in closed form, as the compiled loop does it."""
 
     def __init__(self, model: Any, columns: int) -> None:
@@ -232,35 +232,35 @@ class LazyAdaGradTwin(SGDTwin):
 
 
 LAZY = {
-    "sgd-hinge-adagrad-elastic": LazyAdaGradTwin,
-    "sgd-squared-adagrad-averaged": LazyAdaGradTwin,
-    "sgd-logistic-sqrt-ridge": LazyDecayTwin,
-    "sgd-squared-inverse-lasso": LazyDecayTwin,
-    "sgd-logistic-sqrt-elastic": LazyDecayTwin,
-    "sgd-hinge-inverse-averaged-ridge": LazyDecayTwin,
+    "sgd-hinge-adagrad-elastic": ReferenceLazyAdaGrad,
+    "sgd-squared-adagrad-averaged": ReferenceLazyAdaGrad,
+    "sgd-logistic-sqrt-ridge": ReferenceLazyDecay,
+    "sgd-squared-inverse-lasso": ReferenceLazyDecay,
+    "sgd-logistic-sqrt-elastic": ReferenceLazyDecay,
+    "sgd-hinge-inverse-averaged-ridge": ReferenceLazyDecay,
 }
 
-TWINS = {
-    "Perceptron": PerceptronTwin,
-    "MarginPerceptron": MarginTwin,
-    "VotedPerceptron": VotedTwin,
-    "PNormPerceptron": PNormTwin,
-    "SGD": SGDTwin,
-    "AROW": AROWTwin,
+REFERENCES = {
+    "Perceptron": ReferencePerceptron,
+    "MarginPerceptron": ReferenceMarginPerceptron,
+    "VotedPerceptron": ReferenceVotedPerceptron,
+    "PNormPerceptron": ReferencePNormPerceptron,
+    "SGD": ReferenceSGD,
+    "AROW": ReferenceAROW,
 }
 
 
-def twin_of(model: Any, columns: int) -> Any:
-    return TWINS[type(model).__name__](model, columns)
+def build_reference(model: Any, columns: int) -> Any:
+    return REFERENCES[type(model).__name__](model, columns)
 
 
 def weights(model: Any) -> list[float]:
     return [*model.coef_[0].tolist(), *model.intercept_.tolist()]
 
 
-PENALISED = [name for name, m in EVERY.items() if getattr(m, "l1", 0) or getattr(m, "l2", 0)]
-AVERAGED = [name for name, m in EVERY.items() if getattr(m, "average", False)]
-EXACT = [name for name in EVERY if name not in (*PENALISED, *AVERAGED, "voted-perceptron")]
+PENALISED = [name for name, m in ADDITIVE_LEARNERS.items() if getattr(m, "l1", 0) or getattr(m, "l2", 0)]
+AVERAGED = [name for name, m in ADDITIVE_LEARNERS.items() if getattr(m, "average", False)]
+EXACT = [name for name in ADDITIVE_LEARNERS if name not in (*PENALISED, *AVERAGED, "voted-perceptron")]
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr])
@@ -269,10 +269,10 @@ EXACT = [name for name in EVERY if name not in (*PENALISED, *AVERAGED, "voted-pe
 def test_learners_equal_their_reference_to_the_last_bit(name: str, stream: Any, form: Any) -> None:
     for seed in range(4):
         X, y = stream(seed)
-        model = fresh(name).fit(form(X), y)
-        twin = twin_of(model, X.shape[1]).run(X, y)
-        assert weights(model) == [w * model._weight_scale() for w in twin.w]
-        assert (model.ledger_.mistakes, model.ledger_.updates) == (twin.mistakes, twin.updates)
+        model = make_learner(name).fit(form(X), y)
+        reference = build_reference(model, X.shape[1]).run(X, y)
+        assert weights(model) == [w * model._weight_scale() for w in reference.w]
+        assert (model.ledger_.mistakes, model.ledger_.updates) == (reference.mistakes, reference.updates)
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr])
@@ -282,18 +282,18 @@ def test_lazy_updates_equal_their_reference_to_the_last_bit(name: str, stream: A
     assert set(LAZY) == set(PENALISED)
     for rows in (30, 300):
         X, y = stream(2, rows=rows)
-        model = fresh(name).fit(form(X), y)
-        twin: Any = LAZY[name](model, X.shape[1]).run(X, y)
-        assert weights(model) == twin.final()
-        assert model.ledger_.mistakes == twin.mistakes
+        model = make_learner(name).fit(form(X), y)
+        reference: Any = LAZY[name](model, X.shape[1]).run(X, y)
+        assert weights(model) == reference.final()
+        assert model.ledger_.mistakes == reference.mistakes
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr])
 @pytest.mark.parametrize("name", [name for name in AVERAGED if name not in PENALISED])
 def test_incremental_averages_equal_their_reference_to_the_last_bit(name: str, form: Any) -> None:
     X, y = real(3, rows=200)
-    model = fresh(name).fit(form(X), y)
-    expected = by_changes(twin_of(model, X.shape[1]), X, y)
+    model = make_learner(name).fit(form(X), y)
+    expected = average_by_changes(build_reference(model, X.shape[1]), X, y)
     assert weights(model) == [w * model._weight_scale() for w in expected]
 
 
@@ -302,27 +302,27 @@ def test_incremental_averages_equal_their_reference_to_the_last_bit(name: str, f
 def test_rows_without_zeros_equal_the_reference(name: str, form: Any) -> None:
     X, y = real(13)
     X = X + 0.01
-    model = fresh(name).fit(form(X), y)
-    assert weights(model) == [w * model._weight_scale() for w in twin_of(model, X.shape[1]).run(X, y).w]
+    model = make_learner(name).fit(form(X), y)
+    assert weights(model) == [w * model._weight_scale() for w in build_reference(model, X.shape[1]).run(X, y).w]
 
 
 @pytest.mark.parametrize("name", PENALISED)
 def test_lazy_penalties_equal_those_paid_at_every_step(name: str) -> None:
     for seed in range(4):
         X, y = real(seed, rows=400)
-        model = fresh(name, passes=2).fit(X, y)
-        twin = twin_of(model, X.shape[1]).run(np.vstack([X, X]), np.concatenate([y, y]))
-        expected = twin.mean() if model.average else twin.w
+        model = make_learner(name, passes=2).fit(X, y)
+        reference = build_reference(model, X.shape[1]).run(np.vstack([X, X]), np.concatenate([y, y]))
+        expected = reference.mean() if model.average else reference.w
         assert weights(model) == pytest.approx(expected, rel=1e-7, abs=1e-10)
-        assert model.ledger_.mistakes == twin.mistakes
+        assert model.ledger_.mistakes == reference.mistakes
 
 
 @pytest.mark.parametrize("name", AVERAGED)
 def test_lazy_averages_equal_the_mean_of_all_hypotheses(name: str) -> None:
     X, y = real(7, rows=300)
-    model = fresh(name).fit(X, y)
-    twin = twin_of(model, X.shape[1]).run(X, y)
-    expected = [w * model._weight_scale() for w in twin.mean()]
+    model = make_learner(name).fit(X, y)
+    reference = build_reference(model, X.shape[1]).run(X, y)
+    expected = [w * model._weight_scale() for w in reference.mean()]
     assert weights(model) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
@@ -330,11 +330,11 @@ def test_lazy_averages_equal_the_mean_of_all_hypotheses(name: str) -> None:
 @pytest.mark.parametrize("tie", ["positive", "negative"])
 def test_votes_equal_those_of_all_hypotheses(bias: bool, tie: str) -> None:
     X, y = whole(3)
-    model = fresh("voted-perceptron", fit_intercept=bias, tie=tie).fit(X, y)
-    twin = twin_of(model, X.shape[1]).run(X, y)
+    model = make_learner("voted-perceptron", fit_intercept=bias, tie=tie).fit(X, y)
+    reference = build_reference(model, X.shape[1]).run(X, y)
     at_zero = 1 if tie == "positive" else -1
     for x, votes in zip(X, model.decision_function(X), strict=True):
-        scores = [(float(np.dot([*x, float(bias)], v)), c) for v, c in twin.votes]
+        scores = [(float(np.dot([*x, float(bias)], v)), c) for v, c in reference.votes]
         assert votes == sum(c * (np.sign(s) if s else at_zero) for s, c in scores) / len(X)
 
 
@@ -342,7 +342,7 @@ def test_rescaling_after_long_decay_does_not_change_the_weights() -> None:
     """A strong L2 makes the common scale run out often; the weights must not notice."""
     X, y = real(11, rows=700)
     for changes in ({"average": True}, {"l1": 0.001}):
-        model = fresh("sgd-logistic-sqrt-ridge", l2=40.0, schedule="constant", **changes).fit(X, y)
-        twin = twin_of(model, X.shape[1]).run(X, y)
-        expected = twin.mean() if model.average else twin.w
+        model = make_learner("sgd-logistic-sqrt-ridge", l2=40.0, schedule="constant", **changes).fit(X, y)
+        reference = build_reference(model, X.shape[1]).run(X, y)
+        expected = reference.mean() if model.average else reference.w
         assert weights(model) == pytest.approx(expected, rel=1e-7, abs=1e-12)

@@ -81,7 +81,7 @@ def set_entry(array: str, at: int, value: int) -> Callable[[Any, Any, bytearray]
     return change
 
 
-def saved(learner: str, path: Path) -> Path:
+def save_model(learner: str, path: Path) -> Path:
     X = np.random.default_rng(0).integers(0, 2, (30, 4)).astype(float)
     novikoff.save(getattr(novikoff, learner)().fit(X, X[:, 0].astype(int)), path)
     return path
@@ -116,7 +116,7 @@ sys.exit("the file was taken")
 def test_1_a_model_file_with_a_wrong_index_is_refused(
     learner: str, array: str, at: int, value: int, tmp_path: Path
 ) -> None:
-    path = saved(learner, tmp_path / "it.model")
+    path = save_model(learner, tmp_path / "it.model")
     rewrite(path, set_entry(array, at, value))
     done = run_script(USE_MODEL, path)
     assert done.returncode == 0, (done.returncode, done.stderr[-500:])
@@ -128,7 +128,7 @@ def claim(name: str, **fields: Any) -> Callable[[Any, Any, Any], None]:
 
 @pytest.mark.parametrize("change", [claim("ledger.sums", shape=[2**40]), claim("ledger.sums", dtype="X")])
 def test_1_load_raises_no_error_of_safetensors(change: Any, tmp_path: Path) -> None:
-    path = saved("Perceptron", tmp_path / "it.model")
+    path = save_model("Perceptron", tmp_path / "it.model")
     rewrite(path, change)
     with pytest.raises(novikoff.ModelFileError):
         novikoff.load(path)
@@ -185,7 +185,7 @@ def serving(folder: Path, *options: str) -> Iterator[Service]:
 
 
 def test_1_a_service_refuses_a_crafted_model(tmp_path: Path) -> None:
-    path = saved("Perceptron", tmp_path / "it.model")
+    path = save_model("Perceptron", tmp_path / "it.model")
     rewrite(path, set_entry("ledger.counts", 4, 2**40))
     with serving(tmp_path / "data") as service:
         uploaded = service.post("/v1/models?name=m", path.read_bytes(), "application/octet-stream")

@@ -70,7 +70,7 @@ def tiles_of(text: str) -> list[Tile]:
     return found
 
 
-def reported(model: Any, X: Any, y: Any, passes: int = 1) -> tuple[ReportData, Any]:
+def build_report(model: Any, X: Any, y: Any, passes: int = 1) -> tuple[ReportData, Any]:
     source = ArraySource(X, y)
     certificate, learned = build_certificate(model, source, passes=passes, search_effort=BUDGET)
     return build_report_data(certificate, learned, source), learned
@@ -118,7 +118,7 @@ REPORTS: dict[str, tuple[Any, Any, int]] = {
 @pytest.mark.parametrize("name", REPORTS)
 def test_every_tile_of_a_report_names_its_run_or_model(name: str) -> None:
     model, data, passes = REPORTS[name]
-    found, _ = reported(model, *data(), passes=passes)
+    found, _ = build_report(model, *data(), passes=passes)
     text, document = build_page(found), found.document
     tiles = tiles_of(text)
     by_title = {tile.title: tile for tile in tiles}
@@ -164,7 +164,7 @@ def test_examples_on_the_wrong_side_are_those_that_the_saved_model_errs_on(name:
     if name == "auto":  # the sides are swapped at the end: the vote then differs from the weights
         model, (X, y) = BinaryAuto(shuffle=False), two_classes(3_000)
         y[-300:] = np.where(y[-300:] == "left", "right", "left")
-    found, learned = reported(model, X, y, passes=passes)
+    found, learned = build_report(model, X, y, passes=passes)
     wrong, shown = int((learned.predict(X) != y).sum()), found.learned_margins
     assert ("Learned weights: " in build_page(found)) == (shown is not None)
     assert shown is None or shown.wrong <= wrong <= shown.wrong + shown.zero
@@ -172,8 +172,8 @@ def test_examples_on_the_wrong_side_are_those_that_the_saved_model_errs_on(name:
 
 def test_a_first_pass_is_reported_apart_from_later_ones() -> None:
     X, y = two_classes()
-    once, _ = reported(Perceptron(), X, y)
-    often, _ = reported(Perceptron(passes=3), X, y, passes=3)
+    once, _ = build_report(Perceptron(), X, y)
+    often, _ = build_report(Perceptron(passes=3), X, y, passes=3)
     wrong = once.document["observed"]["mistakes"]
     assert often.document["observed"]["mistakes_of_first_pass"] == wrong
     sentence = f"In the first pass {wrong:,} were wrong ({formatting.format_percent(wrong / len(y))}); later passes"
@@ -219,7 +219,7 @@ SORTED = {
 @pytest.mark.parametrize("name", SORTED)
 def test_a_bad_model_of_a_good_run_has_no_figure_below_its_own_error(name: str) -> None:
     X, y = load_iris(return_X_y=True)  # in the order of its classes
-    found, model = reported(SORTED[name](), X, y)
+    found, model = build_report(SORTED[name](), X, y)
     document = found.document
     wrong = float(np.mean(model.predict(X) != y))
     assert wrong > 0.3
@@ -262,13 +262,13 @@ def test_the_command_line_names_the_run_and_the_model(tmp_path: Path, capsys: py
     assert line in capsys.readouterr().out
     # The error of this model is what predict finds.
     assert main(["predict", str(model), str(data), "--label", "y", "--output", str(tmp_path / "out")]) == 0
-    told = re.search(
+    match = re.search(
         r"accuracy ([\d.]+) % \((\d+) of 150 wrong\)\nerror of this model on sorted\.csv: ([\d.]+) %",
         capsys.readouterr().err,
     )
-    assert told is not None
-    assert int(told[2]) / 150 > 0.3
-    assert (float(told[1]), float(told[3])) == (round(100 - int(told[2]) / 1.5, 2), round(int(told[2]) / 1.5, 2))
+    assert match is not None
+    assert int(match[2]) / 150 > 0.3
+    assert (float(match[1]), float(match[3])) == (round(100 - int(match[2]) / 1.5, 2), round(int(match[2]) / 1.5, 2))
 
 
 @pytest.mark.parametrize(("wrong", "examples"), [(0, 7), (7, 7), (13, 150), (2446, 16281), (70_000, 100_000)])
@@ -282,9 +282,9 @@ def test_the_interval_of_a_test_error_is_that_of_clopper_and_pearson(wrong: int,
     assert high == upper(mistakes=wrong, examples=examples, delta=0.025)
     assert low == pytest.approx(beta.ppf(0.025, wrong, examples - wrong + 1) if wrong else 0.0, rel=1e-9)
     assert high == pytest.approx(beta.ppf(0.975, wrong + 1, examples - wrong) if wrong < examples else 1.0, rel=1e-9)
-    told = re.search(r"interval ([\d.]+) to ([\d.]+) %", compared.describe("test.svm"))
-    assert told is not None
-    assert float(told[1]) <= 100 * low <= 100 * high <= float(told[2])  # rounded outward
+    match = re.search(r"interval ([\d.]+) to ([\d.]+) %", compared.describe("test.svm"))
+    assert match is not None
+    assert float(match[1]) <= 100 * low <= 100 * high <= float(match[2])  # rounded outward
 
 
 # --- The dashboard, by its files; tests/server/dashboard/test_dashboard.py looks at it in a browser ---

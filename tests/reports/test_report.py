@@ -25,8 +25,8 @@ from novikoff.reports.certificate_page import build_page
 from novikoff.reports.plot_theme import escape_for_plotly
 from novikoff.reports.report_data import ReportData, build_report_data
 from novikoff.theory.online_to_batch import progressive
-from tests.helpers.browser import CHROMIUM, Tags
-from tests.helpers.learners import ALL, fresh, suited
+from tests.helpers.browser import CHROMIUM, ParsedPage
+from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 
 BUDGET = 0.001  # what witnesses are worth is not looked at here
 NASTY = "</script><img src=x onerror=alert(1)>"
@@ -39,7 +39,7 @@ def table(count: int = 60, seed: int = 0) -> tuple[Any, Any]:
     return X, np.where(X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * random.normal(size=count) > 0.0, "yes", "no")
 
 
-def of_arrays(model: Any, X: Any, y: Any, passes: int = 1) -> ReportData:
+def build_report_of_arrays(model: Any, X: Any, y: Any, passes: int = 1) -> ReportData:
     source = ArraySource(X, y)
     certificate, learned = build_certificate(model, source, passes=passes, search_effort=BUDGET)
     return build_report_data(certificate, learned, source)
@@ -135,7 +135,7 @@ def test_curves_pass_through_the_known_points_only(count: int) -> None:
 
 def test_after_the_first_pass_there_is_no_band() -> None:
     X, y = table()
-    found = of_arrays(Perceptron(passes=3), X, y, passes=3)
+    found = build_report_of_arrays(Perceptron(passes=3), X, y, passes=3)
     assert found.first_pass == 60
     assert found.mistakes.examples[-1] == 180
     assert found.errors.examples[len(found.errors.band) - 1] == 60
@@ -148,8 +148,8 @@ def test_after_the_first_pass_there_is_no_band() -> None:
 # --- The page ---
 
 
-def scripts_of(found: ReportData) -> Tags:
-    tags = Tags(build_page(found))
+def scripts_of(found: ReportData) -> ParsedPage:
+    tags = ParsedPage(build_page(found))
     assert not any(tag == "link" or "src" in attributes for tag, attributes in tags.tags)
     assert all(not (a.get("href") or "#").startswith("http") for _, a in tags.tags)
     ids = [attributes["id"] for _, attributes in tags.tags if attributes.get("id")]
@@ -158,10 +158,10 @@ def scripts_of(found: ReportData) -> Tags:
     return tags
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ALL_LEARNERS)
 def test_every_learner_has_a_page(name: str) -> None:
     X, y = table()
-    found = of_arrays(fresh(name), suited(name, X), y)
+    found = build_report_of_arrays(make_learner(name), clip_to_range(name, X), y)
     tags = scripts_of(found)
     drawn = {a["id"] for tag, a in tags.tags if tag == "div" and (a.get("id") or "").startswith("plot-")}
     assert ("plot-3" in drawn) == bool(found.weights)
@@ -171,7 +171,7 @@ def test_every_learner_has_a_page(name: str) -> None:
 
 def test_text_and_table_match_the_certificate() -> None:
     X, y = table()
-    found = of_arrays(Perceptron(), X, y)
+    found = build_report_of_arrays(Perceptron(), X, y)
     text, seen = build_page(found), found.document["observed"]
     assert f"Perceptron made {seen['mistakes']} mistakes on 60 examples" in text
     best = found.certificate.headline
@@ -184,7 +184,7 @@ def test_text_and_table_match_the_certificate() -> None:
         assert bound.get("reason", "") in text
     assert found.document["data"]["arrays"]["sha256"] in text
     assert "novikoff.verify(" in text
-    assert build_page(of_arrays(Perceptron(), X, y)) == text
+    assert build_page(build_report_of_arrays(Perceptron(), X, y)) == text
 
 
 def test_a_run_without_mistakes_has_a_page(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_weighted_run_has_no_bounds(tmp_path: Path) -> None:
 
 def test_a_broken_bound_is_highlighted() -> None:
     X, y = table()
-    found = of_arrays(Perceptron(), X, y)
+    found = build_report_of_arrays(Perceptron(), X, y)
     document = json.loads(found.certificate.as_json())
     for bound in document["bounds"]:
         if "bound" in bound:
@@ -239,7 +239,7 @@ def test_a_broken_bound_is_highlighted() -> None:
 def test_the_page_of_a_long_run_is_short() -> None:
     ledger = ledger_of(np.random.default_rng(0).random(200_000) < 0.4)
     X, y = table()
-    found = of_arrays(Perceptron(), X, y)
+    found = build_report_of_arrays(Perceptron(), X, y)
     document = json.loads(found.certificate.as_json())
     document["observed"] |= {"examples": 200_000, "mistakes": ledger.mistakes}
     curve = curves.build_mistake_curve(ledger, ledger.mistakes, 1)
@@ -297,7 +297,7 @@ def test_the_command_line_writes_the_page_or_nothing(tmp_path: Path, capsys: pyt
     assert main(["certify", model, data, "--report", second, *quick]) == 0
     text = Path(first).read_text()
     assert text == Path(second).read_text()
-    assert json.loads(Tags(text).scripts["numbers"]) == json.loads(Path(certificate).read_text())
+    assert json.loads(ParsedPage(text).scripts["numbers"]) == json.loads(Path(certificate).read_text())
     capsys.readouterr()
     assert main(["learn", data, "--report", first, "--json", *quick]) == 0
     assert json.loads(capsys.readouterr().out)["certificate"]["observed"]["examples"] == 20
@@ -347,18 +347,20 @@ def test_the_pages_work_in_a_real_browser(tmp_path: Path) -> None:
     certificate, model = build_certificate(Perceptron(passes=2), source, passes=2, search_effort=BUDGET)
     pages = {
         "nasty": build_report_data(certificate, model, source, [str(data)]),
-        "plain": of_arrays(Perceptron(margin=0.5), X, y),
-        "voted": of_arrays(fresh("voted-perceptron"), X, y),
-        "boolean": of_arrays(fresh("halving-disjunctions"), suited("halving-disjunctions", X), y),
+        "plain": build_report_of_arrays(Perceptron(margin=0.5), X, y),
+        "voted": build_report_of_arrays(make_learner("voted-perceptron"), X, y),
+        "boolean": build_report_of_arrays(
+            make_learner("halving-disjunctions"), clip_to_range("halving-disjunctions", X), y
+        ),
     }
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         for name, found in pages.items():
-            look_at(browser, found, tmp_path / f"{name}.html")
+            check_in_browser(browser, found, tmp_path / f"{name}.html")
         browser.close()
 
 
-def look_at(browser: Any, found: ReportData, path: Path) -> None:
+def check_in_browser(browser: Any, found: ReportData, path: Path) -> None:
     path.write_text(build_page(found))
     window = browser.new_page(viewport={"width": 1200, "height": 900})
     complaints: list[str] = []
@@ -403,12 +405,12 @@ def test_a_comparison_has_a_page_too(tmp_path: Path, capsys: pytest.CaptureFixtu
     data, target = nasty_file(tmp_path), tmp_path / "compared.html"
     compare = ["compare", str(data), "--label", "label", "--learners", "perceptron,voted-perceptron,winnow", "--json"]
     assert main([*compare, "--report", str(target)]) == 0
-    told, text = json.loads(capsys.readouterr().out), target.read_text()
-    assert (told.pop("warnings"), told.pop("notes")) == ([], [])
-    assert told.pop("read")["format"].startswith("csv")
-    tags = Tags(text)
-    assert json.loads(tags.scripts["numbers"]) == told
-    assert "winnow" in told["skipped"]
+    report_json, text = json.loads(capsys.readouterr().out), target.read_text()
+    assert (report_json.pop("warnings"), report_json.pop("notes")) == ([], [])
+    assert report_json.pop("read")["format"].startswith("csv")
+    tags = ParsedPage(text)
+    assert json.loads(tags.scripts["numbers"]) == report_json
+    assert "winnow" in report_json["skipped"]
     assert not any(tag in ("img", "b") or "onerror" in attributes for tag, attributes in tags.tags)
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
     if not os.access(CHROMIUM, os.X_OK):

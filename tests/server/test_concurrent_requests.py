@@ -17,13 +17,13 @@ from novikoff.model_file import to_bytes
 from novikoff.server.models.served_model import ServedModel
 from novikoff.server.ops.limits import Limits
 from novikoff.server.storage.recovery import open_registry
-from tests.helpers.server.process import NDJSON, Nursery, Server, running
-from tests.helpers.server.traffic import at_once, downloaded, examples, learned
+from tests.helpers.server.process import NDJSON, ForkServer, Server, run_server
+from tests.helpers.server.traffic import call_concurrently, download_model, draw_examples, learn_stream
 
 
 @pytest.fixture
-def server(nursery: Nursery, tmp_path: Path) -> Iterator[Server]:
-    with running(nursery, tmp_path / "data") as one:
+def server(fork_server: ForkServer, tmp_path: Path) -> Iterator[Server]:
+    with run_server(fork_server, tmp_path / "data") as one:
         one.make()
         yield one
 
@@ -41,9 +41,11 @@ def ask(server: Server, method: str, path: str, body: bytes | None = None, **hea
 
 def test_a_stream_sent_twice_concurrently_is_learned_once(server: Server) -> None:
     for k in range(8):
-        body = b"".join(json.dumps({"features": x, "label": y}).encode() + b"\n" for x, y in examples(10, seed=k))
+        body = b"".join(json.dumps({"features": x, "label": y}).encode() + b"\n" for x, y in draw_examples(10, seed=k))
         headers = {**NDJSON, "Idempotency-Key": f"k{k}"}
-        for status, _ in at_once(*[lambda b=body, h=headers: ask(server, "POST", "/v1/models/m/learn", b, **h)] * 3):
+        for status, _ in call_concurrently(
+            *[lambda b=body, h=headers: ask(server, "POST", "/v1/models/m/learn", b, **h)] * 3
+        ):
             assert status == 200
     assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == 80
 
@@ -60,14 +62,14 @@ def test_refused_examples_are_not_reported_as_learned(server: Server) -> None:
     assert (counts["labelled"], counts["waiting"]) == (1, 0)
 
 
-def test_a_stream_has_one_champion_under_concurrent_promotion(server: Server, nursery: Nursery) -> None:
+def test_a_stream_has_one_champion_under_concurrent_promotion(server: Server, fork_server: ForkServer) -> None:
     json_type = {"Content-Type": "application/json"}
     for turn in range(6):
         name, first, second = f"c{turn}", f"a{turn}", f"b{turn}"
         server.make(name)
         server.make(first, challenges=name)
         body = json.dumps({"name": second, "challenges": name}).encode()
-        at_once(
+        call_concurrently(
             lambda n=first: ask(server, "POST", f"/v1/models/{n}/promote"),
             lambda b=body: ask(server, "POST", "/v1/models", b, **json_type),
             lambda n=name: ask(server, "DELETE", f"/v1/models/{n}"),
@@ -76,7 +78,7 @@ def test_a_stream_has_one_champion_under_concurrent_promotion(server: Server, nu
     status, before = server.ask("GET", "/v1/models")
     assert status == 200
     server.kill()
-    with running(nursery, server.folder) as again:
+    with run_server(fork_server, server.folder) as again:
         assert again.ask("GET", "/v1/models")[1] == before
         assert "there was not just one" not in again.said
         for model in before["models"]:
@@ -90,7 +92,7 @@ def test_concurrent_requests_are_learned_in_the_order_of_the_journal(server: Ser
     json_type = {"Content-Type": "application/json"}
 
     def client(number: int) -> None:
-        for turn, (x, y) in enumerate(examples(40, seed=number)):
+        for turn, (x, y) in enumerate(draw_examples(40, seed=number)):
             body, headers = json.dumps({"features": x, "label": y}).encode(), json_type
             if turn % 4 == 1:
                 headers = {**json_type, "Idempotency-Key": f"{number}-{turn}"}
@@ -102,17 +104,17 @@ def test_concurrent_requests_are_learned_in_the_order_of_the_journal(server: Ser
             status, content = ask(server, "POST", "/v1/models/m/learn", body, **headers)
             assert status == 200, content
 
-    at_once(*[lambda k=k: client(k) for k in range(8)])
+    call_concurrently(*[lambda k=k: client(k) for k in range(8)])
     lines = [json.loads(line) for line in server.ask("GET", "/v1/models/m/examples")[1].splitlines()]
     assert len(lines) == 8 * (30 + 10 * 12)
     stream = [(line["features"], line["label"]) for line in lines]
     for name, learner in (("m", Perceptron()), ("second", SGD())):
-        assert to_bytes(downloaded(server, tmp_path, name)) == to_bytes(learned(stream, learner))
+        assert to_bytes(download_model(server, tmp_path, name)) == to_bytes(learn_stream(stream, learner))
 
 
 def test_several_clients_can_read_the_examples(server: Server) -> None:
-    server.lines(examples(3000))
-    for status, body in at_once(*[lambda: ask(server, "GET", "/v1/models/m/examples")] * 4):
+    server.lines(draw_examples(3000))
+    for status, body in call_concurrently(*[lambda: ask(server, "GET", "/v1/models/m/examples")] * 4):
         assert (status, body.count(b"\n")) == (200, 3000)
 
 
@@ -132,7 +134,7 @@ def test_a_server_with_event_streams_stops_at_once(server: Server) -> None:
 
 
 def test_no_bound_is_claimed_for_uploaded_models(server: Server, tmp_path: Path) -> None:
-    stream = examples(60)
+    stream = draw_examples(60)
     X = [[x.get(f"n{k}", 0.0) for k in range(40)] for x, _ in stream]
     save(Perceptron(passes=50).fit(X, [y for _, y in stream]), tmp_path / "much.model")
     file = (tmp_path / "much.model").read_bytes()
@@ -162,13 +164,13 @@ def test_the_list_of_recent_errors_is_bounded() -> None:
 
 
 def test_a_failed_model_does_not_stop_the_others(
-    nursery: Nursery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fork_server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with running(nursery, tmp_path / "data") as server:
+    with run_server(fork_server, tmp_path / "data") as server:
         server.make("one")
         server.make("two")
         for name in ("one", "two"):
-            server.lines(examples(20), name)
+            server.lines(draw_examples(20), name)
         server.kill()
     learn = ServedModel.learn
 
@@ -178,18 +180,18 @@ def test_a_failed_model_does_not_stop_the_others(
         return learn(self, body)
 
     monkeypatch.setattr(ServedModel, "learn", fails)
-    house = open_registry(tmp_path / "data", Limits())
-    house.journal.close()
-    assert any("'one' can't go on" in sentence for sentence in house.said)
-    assert to_bytes(house.models["two"].learner) == to_bytes(learned(examples(20)))
+    registry = open_registry(tmp_path / "data", Limits())
+    registry.journal.close()
+    assert any("'one' can't go on" in sentence for sentence in registry.said)
+    assert to_bytes(registry.models["two"].learner) == to_bytes(learn_stream(draw_examples(20)))
     monkeypatch.undo()
-    house = open_registry(tmp_path / "data", Limits())
-    house.journal.close()
-    assert to_bytes(house.models["one"].learner) == to_bytes(learned(examples(20)))
+    registry = open_registry(tmp_path / "data", Limits())
+    registry.journal.close()
+    assert to_bytes(registry.models["one"].learner) == to_bytes(learn_stream(draw_examples(20)))
 
 
-def test_the_journal_writer_responds_when_the_folder_is_moved(nursery: Nursery, tmp_path: Path) -> None:
-    with running(nursery, tmp_path / "data") as server:
+def test_the_journal_writer_responds_when_the_folder_is_moved(fork_server: ForkServer, tmp_path: Path) -> None:
+    with run_server(fork_server, tmp_path / "data") as server:
         server.make()
         server.learn({"a": 1.0}, "x")
         (tmp_path / "data").rename(tmp_path / "elsewhere")

@@ -17,25 +17,25 @@ from novikoff import Kesler, Perceptron, save, verify
 from novikoff.certificates.certificate import Certificate
 from novikoff.model_file import to_bytes
 from novikoff.server.models.certificates import build_matrix
-from tests.helpers.server.process import NDJSON, Nursery, Server, running
-from tests.helpers.server.traffic import downloaded, examples, learned
+from tests.helpers.server.process import NDJSON, ForkServer, Server, run_server
+from tests.helpers.server.traffic import download_model, draw_examples, learn_stream
 
 
 def test_the_server_predicts_and_learns_as_the_library(server: Server, tmp_path: Path) -> None:
     assert server.make()["ledger"]["examples"] == 0
     assert server.predict({"n1": 1.0})["label"] is None
-    twin = Perceptron()
-    for x, y in examples(30):
-        before = twin.predict_one(x) if twin.__sklearn_is_fitted__() else None
+    reference = Perceptron()
+    for x, y in draw_examples(30):
+        before = reference.predict_one(x) if reference.__sklearn_is_fitted__() else None
         said = server.predict(x)
-        assert (said["label"], said["score"]) == (before, twin.score_one(x) if before else 0.0)
-        mistakes = twin.ledger_.mistakes if before else 0
-        twin.learn_one(x, y)
-        answer = {"status": "learned", "examples": 1, "mistakes": twin.ledger_.mistakes - mistakes}
+        assert (said["label"], said["score"]) == (before, reference.score_one(x) if before else 0.0)
+        mistakes = reference.ledger_.mistakes if before else 0
+        reference.learn_one(x, y)
+        answer = {"status": "learned", "examples": 1, "mistakes": reference.ledger_.mistakes - mistakes}
         assert server.learn(x, y)[1] == {**answer, "updates": answer["mistakes"]}
-    assert to_bytes(downloaded(server, tmp_path)) == to_bytes(twin)
+    assert to_bytes(download_model(server, tmp_path)) == to_bytes(reference)
     _, ledger = server.ask("GET", "/v1/models/m/ledger")
-    seen = twin.ledger_
+    seen = reference.ledger_
     assert (ledger["examples"], ledger["mistakes"], ledger["updates"]) == (30, seen.mistakes, seen.updates)
 
 
@@ -43,7 +43,7 @@ def test_the_server_predicts_and_learns_as_the_library(server: Server, tmp_path:
 def test_lines_are_learned_as_single_examples_are(server: Server, tmp_path: Path, learner: str) -> None:
     server.make("one", learner)
     server.make("many", learner)
-    stream = examples(60)
+    stream = draw_examples(60)
     for x, y in stream:
         assert server.learn(x, y, "one")[0] == 200
     status, said = server.lines(stream, "many")
@@ -54,8 +54,8 @@ def test_lines_are_learned_as_single_examples_are(server: Server, tmp_path: Path
 
 def test_lines_and_lists_are_predicted(server: Server) -> None:
     server.make()
-    server.lines(examples(50))
-    asked = [x for x, _ in examples(20, seed=1)]
+    server.lines(draw_examples(50))
+    asked = [x for x, _ in draw_examples(20, seed=1)]
     single = [server.predict(x) for x in asked]
     _, said = server.ask("POST", "/v1/models/m/predict", {"examples": [{"features": x} for x in asked], "keep": False})
     body = b"".join(json.dumps({"features": x}).encode() + b"\n" for x in asked)
@@ -90,8 +90,8 @@ def test_lines_that_arrive_while_they_are_answered_are_not_lost(server: Server) 
     assert len(ask("/v1/models/slow/predict?keep=false", examples, "application/x-ndjson")) == 20
 
 
-def test_late_labels_are_learned(nursery: Nursery, tmp_path: Path) -> None:
-    with running(nursery, tmp_path / "data", "--max-pending", "3") as server:
+def test_late_labels_are_learned(fork_server: ForkServer, tmp_path: Path) -> None:
+    with run_server(fork_server, tmp_path / "data", "--max-pending", "3") as server:
         server.make()
         ids = [server.predict({"a": float(k)})["id"] for k in range(3)]
         for k in (2, 0):  # out of order: learned in the order of arrival
@@ -106,8 +106,8 @@ def test_late_labels_are_learned(nursery: Nursery, tmp_path: Path) -> None:
         for k in range(4):  # more than may wait
             server.predict({"b": float(k)})
         assert _soon(lambda: server.ask("POST", "/v1/models/m/learn", {"id": ids[1], "label": "x"})[0] == 410)
-        twin = learned([({"a": 2.0}, "y"), ({"a": 0.0}, "x")])
-        assert to_bytes(downloaded(server, tmp_path)) == to_bytes(twin)
+        reference = learn_stream([({"a": 2.0}, "y"), ({"a": 0.0}, "x")])
+        assert to_bytes(download_model(server, tmp_path)) == to_bytes(reference)
         counts = server.ask("GET", "/v1/models/m/ledger")[1]["pending"]
         assert (counts["labelled"], counts["already_labelled"], counts["changed_labels"]) == (2, 1, 1)
         assert counts["unknown"] == 4
@@ -115,27 +115,27 @@ def test_late_labels_are_learned(nursery: Nursery, tmp_path: Path) -> None:
         assert counts["waiting"] == 3
 
 
-def test_late_labels_survive_a_crash(nursery: Nursery, tmp_path: Path) -> None:
-    with running(nursery, tmp_path / "data") as server:
+def test_late_labels_survive_a_crash(fork_server: ForkServer, tmp_path: Path) -> None:
+    with run_server(fork_server, tmp_path / "data") as server:
         server.make()
         first, second = (server.predict({"a": v})["id"] for v in (1.0, 2.0))
         server.ask("POST", "/v1/models/m/learn", {"id": first, "label": "x"})
         server.learn({"b": 1.0}, "y")  # its commit comes after that of the predictions
         server.kill()
-    with running(nursery, tmp_path / "data") as server:
+    with run_server(fork_server, tmp_path / "data") as server:
         assert server.ask("POST", "/v1/models/m/learn", {"id": first, "label": "x"})[1]["status"] == "already learned"
         assert server.ask("POST", "/v1/models/m/learn", {"id": first, "label": "y"})[0] == 409
         assert server.ask("POST", "/v1/models/m/learn", {"id": second, "label": "y"})[1]["examples"] == 1
 
 
-def test_a_retried_learn_is_applied_once(server: Server, nursery: Nursery) -> None:
+def test_a_retried_learn_is_applied_once(server: Server, fork_server: ForkServer) -> None:
     server.make()
     for _ in range(3):
         assert server.learn({"a": 1.0}, "x", key="k1")[0] == 200
     assert server.learn({"a": 2.0}, "x", key="k1")[0] == 422
     assert server.learn({"a": 2.0}, "x", key="k2")[1]["examples"] == 1
     server.kill()
-    with running(nursery, server.folder) as again:
+    with run_server(fork_server, server.folder) as again:
         assert again.learn({"a": 1.0}, "x", key="k1")[1]["status"] == "already learned"
         assert again.ask("GET", "/v1/models/m/ledger")[1]["examples"] == 2
         assert again.learn({"a": 1.0}, "x", key="")[0] == 400
@@ -143,7 +143,7 @@ def test_a_retried_learn_is_applied_once(server: Server, nursery: Nursery) -> No
 
 def test_a_repeated_stream_resumes_where_it_stopped(server: Server, tmp_path: Path) -> None:
     server.make()
-    stream = examples(400)
+    stream = draw_examples(400)
     body = b"".join(json.dumps({"features": x, "label": y}).encode() + b"\n" for x, y in stream)
     head = "POST /v1/models/m/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
     head += f"Idempotency-Key: s1\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -154,7 +154,7 @@ def test_a_repeated_stream_resumes_where_it_stopped(server: Server, tmp_path: Pa
     assert half < 400
     status, said = server.lines(stream, **{"Idempotency-Key": "s1"})
     assert (status, said["examples"]) == (200, 400 - half)
-    assert to_bytes(downloaded(server, tmp_path)) == to_bytes(learned(stream))
+    assert to_bytes(download_model(server, tmp_path)) == to_bytes(learn_stream(stream))
     assert server.lines(stream, **{"Idempotency-Key": "s1"})[1]["status"] == "already learned"
     assert server.lines(stream[::-1], **{"Idempotency-Key": "s1"})[0] == 422
     assert server.lines(stream[:10], **{"Idempotency-Key": "s1"})[0] == 422
@@ -184,9 +184,9 @@ def test_invalid_lines_are_refused(server: Server, tmp_path: Path) -> None:
     assert status == 422
 
 
-def test_a_challenger_is_trained_compared_and_promoted(server: Server, nursery: Nursery, tmp_path: Path) -> None:
+def test_a_challenger_is_trained_compared_and_promoted(server: Server, fork_server: ForkServer, tmp_path: Path) -> None:
     server.make("old")
-    stream = examples(60)
+    stream = draw_examples(60)
     server.lines(stream[:20], "old")
     server.make("new", "sgd", challenges="old")
     server.lines(stream[20:40], "old")
@@ -195,29 +195,29 @@ def test_a_challenger_is_trained_compared_and_promoted(server: Server, nursery: 
     _, ledger = server.ask("GET", "/v1/models/old/ledger")
     champion, challenger = ledger["stream"]
     assert (champion["examples"], challenger["examples"]) == (40, 20)
-    before, after = learned(stream[:20]), learned(stream[:40])
+    before, after = learn_stream(stream[:20]), learn_stream(stream[:40])
     assert challenger["since_joined"]["champion_mistakes"] == after.ledger_.mistakes - before.ledger_.mistakes
     assert challenger["since_joined"]["mistakes"] == challenger["mistakes"]
     assert server.ask("POST", "/v1/models/new/promote")[1]["role"] == "champion"
     server.lines(stream[40:], "new")
     assert server.learn({"a": 1.0}, "spam", "old")[0] == 409
     server.kill()
-    with running(nursery, server.folder) as again:
+    with run_server(fork_server, server.folder) as again:
         _, models = again.ask("GET", "/v1/models")
         assert {m["name"]: m["role"] for m in models["models"]} == {"old": "challenger", "new": "champion"}
-        assert to_bytes(downloaded(again, tmp_path, "old")) == to_bytes(learned(stream))
+        assert to_bytes(download_model(again, tmp_path, "old")) == to_bytes(learn_stream(stream))
         from novikoff import SGD
 
-        assert to_bytes(downloaded(again, tmp_path, "new")) == to_bytes(learned(stream[20:], SGD()))
+        assert to_bytes(download_model(again, tmp_path, "new")) == to_bytes(learn_stream(stream[20:], SGD()))
         assert again.ask("DELETE", "/v1/models/old")[0] == 204
         assert again.ask("DELETE", "/v1/models/new")[0] == 204
         assert again.ask("GET", "/v1/models")[1] == {"models": []}
         assert list((again.folder / "models").iterdir()) == []
 
 
-def test_models_are_uploaded_and_downloaded(server: Server, nursery: Nursery, tmp_path: Path) -> None:
-    stream = examples(80)
-    save(learned(stream[:40], Kesler()), tmp_path / "k.model")
+def test_models_are_uploaded_and_downloaded(server: Server, fork_server: ForkServer, tmp_path: Path) -> None:
+    stream = draw_examples(80)
+    save(learn_stream(stream[:40], Kesler()), tmp_path / "k.model")
     content = (tmp_path / "k.model").read_bytes()
     file = {"Content-Type": "application/octet-stream"}
     status, said = server.ask("POST", "/v1/models?name=k", content, file)
@@ -227,8 +227,8 @@ def test_models_are_uploaded_and_downloaded(server: Server, nursery: Nursery, tm
     assert server.ask("POST", "/v1/models?name=z", content[:-1] + b"?", file)[0] == 422
     server.lines(stream[40:], "k")
     server.kill()
-    with running(nursery, server.folder) as again:
-        assert to_bytes(downloaded(again, tmp_path, "k")) == to_bytes(learned(stream, Kesler()))
+    with run_server(fork_server, server.folder) as again:
+        assert to_bytes(download_model(again, tmp_path, "k")) == to_bytes(learn_stream(stream, Kesler()))
         assert again.ask("GET", "/v1/models/k/certificate")[0] == 422  # its past is not in the journal
 
 
@@ -246,11 +246,11 @@ def test_events_state_how_far_a_model_is_certified(server: Server, tmp_path: Pat
         line.close()
         return {model["name"]: model["certificate"] for model in live["models"]}
 
-    stream, own = examples(40), {"p": "perceptron", "a": "auto", "none": "arow"}
+    stream, own = draw_examples(40), {"p": "perceptron", "a": "auto", "none": "arow"}
     for name, learner in own.items():
         assert server.ask("POST", "/v1/models", {"name": name, "learner": learner})[0] == 201
         server.lines(stream, name)
-    save(learned(stream), tmp_path / "up.model")
+    save(learn_stream(stream), tmp_path / "up.model")
     file = {"Content-Type": "application/octet-stream"}
     assert server.ask("POST", "/v1/models?name=up", (tmp_path / "up.model").read_bytes(), file)[0] == 201
     before = certificates()
@@ -281,11 +281,11 @@ def test_events_state_how_far_a_model_is_certified(server: Server, tmp_path: Pat
 def test_certificates_can_be_verified(server: Server) -> None:
     server.make()
     assert server.ask("GET", "/v1/models/m/certificate")[0] == 409
-    stream = examples(100)
+    stream = draw_examples(100)
     server.lines(stream)
     status, certificate = server.ask("GET", "/v1/models/m/certificate")
     assert status == 200
-    assert certificate["observed"]["mistakes"] == learned(stream).ledger_.mistakes
+    assert certificate["observed"]["mistakes"] == learn_stream(stream).ledger_.mistakes
     shown = [b["bound"] for b in certificate["bounds"] if "bound" in b]
     assert shown
     assert min(shown) >= certificate["observed"]["mistakes"]
@@ -298,7 +298,7 @@ def test_certificates_can_be_verified(server: Server) -> None:
 
 def test_status_metrics_and_inspection_are_served(server: Server) -> None:
     server.make()
-    server.lines(examples(100))
+    server.lines(draw_examples(100))
     assert server.ask("GET", "/healthz") == (200, b"alive\n")
     assert server.ask("GET", "/readyz")[0] == 200
     _, text = server.ask("GET", "/metrics")
@@ -345,13 +345,15 @@ def _soon(true: Any, seconds: float = 10.0) -> bool:
     return True
 
 
-def test_limits_of_features_and_classes_apply_to_new_examples_only(nursery: Nursery, tmp_path: Path) -> None:
+def test_limits_of_features_and_classes_apply_to_new_examples_only(fork_server: ForkServer, tmp_path: Path) -> None:
     few = ("--max-model-features", "3", "--max-classes", "2")
-    with running(nursery, tmp_path / "data") as server:
+    with run_server(fork_server, tmp_path / "data") as server:
         server.make("m", "kesler")
         server.lines([({f"f{k}": 1.0}, f"label {k % 4}") for k in range(20)])
         server.kill()
-    with running(nursery, tmp_path / "data", *few) as server:  # what was acknowledged is learned again all the same
+    with run_server(
+        fork_server, tmp_path / "data", *few
+    ) as server:  # what was acknowledged is learned again all the same
         assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == 20
         assert server.learn({"new": 1.0}, "label 1")[1]["code"] == "too-many-model-features"
         server.make("n", "kesler")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.server.process import NDJSON, Nursery, running
+from tests.helpers.server.process import NDJSON, ForkServer, run_server
 
 SECONDS = float(os.environ.get("NOVIKOFF_SOAK", "600"))
 CAPACITY_SECONDS = SECONDS / 30
@@ -88,7 +88,7 @@ def resident(number: int) -> float:
 
 @pytest.mark.slow
 def test_mixed_traffic_keeps_memory_and_ledgers_stable(tmp_path: Path) -> None:
-    nursery = Nursery()
+    fork_server = ForkServer()
     options = (
         "--checkpoint-examples",
         "5000",
@@ -97,7 +97,7 @@ def test_mixed_traffic_keeps_memory_and_ledgers_stable(tmp_path: Path) -> None:
         "--max-pending",
         str(PENDING),
     )
-    with running(nursery, tmp_path / "data", *options, "--max-idempotency-keys", "1000") as server:
+    with run_server(fork_server, tmp_path / "data", *options, "--max-idempotency-keys", "1000") as server:
         for name in ("one", "two"):
             server.make(name)
         server.make("three", "sgd", challenges="one")
@@ -129,4 +129,4 @@ def test_mixed_traffic_keeps_memory_and_ledgers_stable(tmp_path: Path) -> None:
         print(f"{rate:.0f} requests a second of {capacity:.0f}; {sizes[0]:.1f} MB at first, {sizes[-1]:.1f} MB at last")
         print(f"{sum(c.asked for c in customers):,} requests, {third:.0f} MB, later {last:.0f} MB")
         assert last < third * 1.05 + 3
-    nursery.close()
+    fork_server.close()

@@ -16,7 +16,7 @@ from novikoff.theory.class_size import power_size, to_class_size
 from novikoff.theory.hypothesis_classes import CLASSES
 from novikoff.theory.mistake_calculator import MISTAKE_BOUNDS, SYMBOLS, allowed
 from novikoff.theory.vc_dimension import DIMENSIONS, dimension
-from tests.helpers.bound_checks import NUMBERS
+from tests.helpers.bound_checks import BOUND_ARGUMENTS
 
 Function = frozenset[tuple[int, ...]]
 """The inputs for which it is true."""
@@ -70,7 +70,7 @@ def linear(n: int, largest: int) -> set[Function]:
     }
 
 
-def exactly(n: int) -> dict[str, Iterable[Function]]:
+def list_functions(n: int) -> dict[str, Iterable[Function]]:
     points = cube(n)
     everything = [frozenset(one) for r in range(len(points) + 1) for one in itertools.combinations(points, r)]
     return {
@@ -90,7 +90,7 @@ def exactly(n: int) -> dict[str, Iterable[Function]]:
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_sizes_equal_the_number_of_distinct_functions(n: int) -> None:
-    for name, functions in exactly(n).items():
+    for name, functions in list_functions(n).items():
         size = CLASSES[name].size(variables=n)
         assert (size.exact, size.bound) == (len(set(functions)), False), name
 
@@ -110,8 +110,8 @@ def test_bounds_are_at_least_the_number_of_distinct_functions(n: int, k: int) ->
         size = CLASSES[name].size(variables=n, k=k)
         assert size.bound
         assert len(functions) <= (size.exact or 0), name
-    for name, twin in (("k-cnf", "k-dnf"), ("k-clause-cnf", "k-term-dnf")):  # negate everything
-        assert CLASSES[name].size(variables=n, k=k) == CLASSES[twin].size(variables=n, k=k)
+    for name, reference in (("k-cnf", "k-dnf"), ("k-clause-cnf", "k-term-dnf")):  # negate everything
+        assert CLASSES[name].size(variables=n, k=k) == CLASSES[reference].size(variables=n, k=k)
 
 
 def test_bounds_continue_the_known_sizes() -> None:
@@ -165,7 +165,7 @@ def test_invalid_classes_are_refused(call: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_dimensions_of_boolean_classes_are_found_by_computation(n: int) -> None:
-    for name, functions in exactly(n).items():
+    for name, functions in list_functions(n).items():
         rows = [[x in one for x in cube(n)] for one in set(functions)]
         found = vc.dimension(rows).dimension
         assert 2**found <= len(rows)
@@ -179,9 +179,9 @@ def test_dimensions_of_boolean_classes_are_found_by_computation(n: int) -> None:
 @pytest.mark.parametrize("law", MISTAKE_BOUNDS)
 def test_the_shown_formula_equals_the_computation(law: str) -> None:
     """The formula with its numbers put in, read as an expression, has the value that the function gives."""
-    given = {name: NUMBERS[name] for name in MISTAKE_BOUNDS[law].parameters}
-    told = allowed(law, **given)
-    text = told.filled.removeprefix("M ≤ ").rpartition(", so M ≤ ")[0]
+    given = {name: BOUND_ARGUMENTS[name] for name in MISTAKE_BOUNDS[law].parameters}
+    answer = allowed(law, **given)
+    text = answer.filled.removeprefix("M ≤ ").rpartition(", so M ≤ ")[0]
     text, _, rest = text.partition(" with u = ")
     replaced = {"·": "*", "²": "**2", "⁴": "**4", "√S": "", "−": "-", "√": "sqrt", "^": "**", "{": "", "}": ""}
 
@@ -194,9 +194,9 @@ def test_the_shown_formula_equals_the_computation(law: str) -> None:
         expected = sum(math.comb(64, i) * (2**i - 1) for i in (1, 2, 3)) + 1.0
     else:
         expected = value(text, **({"u": value(rest)} if rest else {}))
-    assert told.bound == pytest.approx(expected)
-    assert told.most == math.floor(told.bound + 1e-9)
-    assert all(symbol in told.formula or symbol in told.assumes for symbol in (SYMBOLS[name] for name in given))
+    assert answer.bound == pytest.approx(expected)
+    assert answer.most == math.floor(answer.bound + 1e-9)
+    assert all(symbol in answer.formula or symbol in answer.assumes for symbol in (SYMBOLS[name] for name in given))
 
 
 def test_counts_are_rounded_to_the_safe_side() -> None:
@@ -236,13 +236,13 @@ def test_invalid_numbers_are_refused(law: str, given: dict[str, Any], sentence: 
 
 def test_undefined_bounds_are_explained() -> None:
     assert allowed("novikoff", radius=1e300, margin=1e-300).sentence == "There is no bound: it would be above 10^308."
-    told = allowed(
+    answer = allowed(
         "balanced-winnow",
-        **{**{k: NUMBERS[k] for k in MISTAKE_BOUNDS["balanced-winnow"].parameters}, "learning_rate": 9.0},
+        **{**{k: BOUND_ARGUMENTS[k] for k in MISTAKE_BOUNDS["balanced-winnow"].parameters}, "learning_rate": 9.0},
     )
-    assert told.most is None
-    assert told.as_dict()["bound"] is None
-    assert "η must be below" in told.sentence
+    assert answer.most is None
+    assert answer.as_dict()["bound"] is None
+    assert "η must be below" in answer.sentence
 
 
 def test_every_parameter_has_a_symbol() -> None:

@@ -69,8 +69,8 @@ def test_sizes_equal_those_of_reliability_demonstration() -> None:
 def test_the_binomial_tail_equals_exact_fractions(many: int, mistakes: int, percent: int) -> None:
     k, p = min(mistakes, many), Fraction(percent, 100)
     truth = sum((math.comb(many, i) * p**i * (1 - p) ** (many - i) for i in range(k + 1)), Fraction(0))
-    told = Fraction(binomial.failure(mistakes=k, examples=many, epsilon=percent / 100))
-    assert truth <= told <= truth * (1 + Fraction(1, 10**14))
+    stated = Fraction(binomial.failure(mistakes=k, examples=many, epsilon=percent / 100))
+    assert truth <= stated <= truth * (1 + Fraction(1, 10**14))
 
 
 @given(many=st.integers(1, 40), mistakes=st.integers(0, 40), delta=st.sampled_from([0.3, 0.05, 0.001, 0.7]))
@@ -150,8 +150,8 @@ def test_sizes_equal_the_formulas(epsilon: float, delta: float, size: int, d: in
         "hoeffding": math.log(1 / delta) / (2 * epsilon**2),
     }
     for law, value in plain.items():
-        told = ask(law, epsilon=epsilon, delta=delta, hypotheses=size, dimension=d).value
-        assert value * (1 - 1e-12) <= told <= value * (1 + 1e-12) + 1
+        stated = ask(law, epsilon=epsilon, delta=delta, hypotheses=size, dimension=d).value
+        assert value * (1 - 1e-12) <= stated <= value * (1 + 1e-12) + 1
 
 
 @given(epsilon=SHARE, delta=SHARE, size=st.integers(1, 10**30), d=st.integers(1, 50))

@@ -25,7 +25,7 @@ from novikoff.data.options import ReadOptions
 from novikoff.data.reader import DataReader
 from novikoff.distributed import DistributedLearner
 from novikoff.distributed.shards import FileShard
-from tests.helpers.csv_reference import read
+from tests.helpers.csv_reference import read_table
 from tests.helpers.paths import DATA_FOLDER
 
 REAL = pytest.mark.skipif(not DATA_FOLDER.is_dir(), reason="the data sets are not here: set NOVIKOFF_DATA")
@@ -395,7 +395,7 @@ def test_streams_of_json_lines_are_hashed(tmp_path: Path) -> None:
 
 def rows_of(path: Path, **options: Any) -> list[dict[str, float]]:
     """Each row by the names of its features."""
-    rows, _, _, reading = read(path, **options)
+    rows, _, _, reading = read_table(path, **options)
     if reading.names is None:
         assert reading.format is not None
         names = reading.format.feature_columns  # type: ignore[attr-defined]
@@ -435,12 +435,12 @@ def test_column_types_can_be_set_by_option(tmp_path: Path) -> None:
 
 def test_weight_columns_are_read(tmp_path: Path, learn: Learn) -> None:
     path = write(tmp_path / "t.csv", "y,w,a", "1,2.5,1", "0,0,3", "1,1,5")
-    _, _, _, reading = read(path, weight="w")
+    _, _, _, reading = read_table(path, weight="w")
     weights = [batch.parsed.weights.tolist() for batch in reading.batches()]
     assert weights == [[2.5, 0.0, 1.0]]
     assert learn(path, "--weight", "w")["examples"] == 2  # a weight of 0 leaves the row out
     with pytest.raises(InputError, match=r":2: the weight, column 'w', must be a number from 0 to 1e15, but '-1' came"):
-        read(write(tmp_path / "bad.csv", "y,w,a", "1,-1,1", "0,1,3"), weight="w")
+        read_table(write(tmp_path / "bad.csv", "y,w,a", "1,-1,1", "0,1,3"), weight="w")
 
 
 def test_quotes_can_be_read_as_text(tmp_path: Path, learn: Learn) -> None:
@@ -472,7 +472,7 @@ def test_json_field_types_can_be_set_by_option(tmp_path: Path) -> None:
     assert rows_of(path, hash_bits=0, ignore=("b", "a")) == [{"zip": 50667}, {"zip": 50668.5}]
     assert rows_of(path, hash_bits=0, columns=("a",)) == [{"a": 2}, {"a": 7}]
     assert rows_of(path, hash_bits=0, columns=("zip",), categorical=("zip",)) == [{"zip=50667": 1}, {"zip=50668.5": 1}]
-    hashed_rows, *_ = read(path, hash_bits=20, ignore=("b", "zip"))
+    hashed_rows, *_ = read_table(path, hash_bits=20, ignore=("b", "zip"))
     assert hashed_rows == [{hash_name(b"a") & (2**20 - 1): 2.0}, {hash_name(b"a") & (2**20 - 1): 7.0}]
     assert JsonLines.settled(ReadOptions(ignore=("a",)), b'{"y": 1, "a": 2}\n', "it").settings()["ignore"] == ("a",)
     for wrong, message in (
@@ -483,7 +483,7 @@ def test_json_field_types_can_be_set_by_option(tmp_path: Path) -> None:
         ({"label": "b.d", "text": "a,b.d"}, "field 'b.d' can't be the label and --text"),
     ):
         with pytest.raises(InputError, match=message):
-            read(path, **wrong)  # type: ignore[arg-type]
+            read_table(path, **wrong)  # type: ignore[arg-type]
 
 
 def test_weights_of_json_lines_are_read(tmp_path: Path, learn: Learn) -> None:
@@ -491,7 +491,7 @@ def test_weights_of_json_lines_are_read(tmp_path: Path, learn: Learn) -> None:
     path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
     assert rows_of(path, hash_bits=0, weight="w") == [{"a": 2}, {"a": 3}, {"a": 5}]
     assert rows_of(path, hash_bits=0, weight="w", columns=("a",)) == [{"a": 2}, {"a": 3}, {"a": 5}]
-    _, _, _, reading = read(path, weight="w")
+    _, _, _, reading = read_table(path, weight="w")
     assert [batch.parsed.weights.tolist() for batch in reading.batches()] == [[2.5, 0.0, 1.0]]
     model = tmp_path / "m.model"
     report = learn(path, "--weight", "w", "--save", model)
@@ -500,13 +500,13 @@ def test_weights_of_json_lines_are_read(tmp_path: Path, learn: Learn) -> None:
     for bad in (-1, "x", "NA", True, [1], {"b": 1}):
         line = json.dumps({"y": 1, "w": bad})
         with pytest.raises(InputError, match=r":1: the weight must be one number from 0 to 1e15, but .* came at byte"):
-            read(write(tmp_path / "bad.jsonl", line), weight="w")
+            read_table(write(tmp_path / "bad.jsonl", line), weight="w")
     with pytest.raises(InputError, match=r":1: the weight must be one number"):
-        read(write(tmp_path / "bad.jsonl", '{"w": 1, "y": 1, "w": 2}'), weight="w")
+        read_table(write(tmp_path / "bad.jsonl", '{"w": 1, "y": 1, "w": 2}'), weight="w")
     for bare in ({"y": 0, "a": 3}, {"y": 0, "a": 3, "w": None}):
         other = write(tmp_path / "bare.jsonl", json.dumps(bare))
         with pytest.raises(InputError, match=r":1: has no field 'w' with a weight, or it is null"):
-            read(other, weight="w")
+            read_table(other, weight="w")
         assert main(["predict", str(model), str(other), "--quiet"]) == 0  # where weights are not needed
     loaded = load(model)
     assert loaded.score_one({"a": 3}) == loaded.score_one({"a": 3, "w": 7}) == loaded.score_one({"a": 3, "w": "x"})
@@ -521,7 +521,7 @@ def test_numbers_in_json_strings_are_detected(tmp_path: Path) -> None:
     assert rows_of(inside, hash_bits=0, numeric=("u.n",)) == [{"u.n": 10}, {"u.n": 3}]
     for bad, message in (("old", "a field of --numeric must be a number"), ("1e16", "numbers must be finite")):
         with pytest.raises(InputError, match=rf":2: {message}.*{bad}"):
-            read(write(tmp_path / "b.jsonl", '{"y": 1, "n": "1"}', f'{{"y": 1, "n": "{bad}"}}'), numeric=("n",))
+            read_table(write(tmp_path / "b.jsonl", '{"y": 1, "n": "1"}', f'{{"y": 1, "n": "{bad}"}}'), numeric=("n",))
     skipped = write(tmp_path / "s.jsonl", '{"y": 1, "n": "old", "a": 2}')
     assert rows_of(skipped, hash_bits=0, numeric=("n",), columns=("a",)) == [{"a": 2}]
 
@@ -534,12 +534,12 @@ def test_missing_values_of_json_lines_are_recognised(tmp_path: Path) -> None:
     assert rows_of(path, hash_bits=0, missing="indicator") == gaps
     assert rows_of(path, hash_bits=0, missing="indicator", text="s") == gaps
     assert rows_of(path, hash_bits=0, missing="indicator", ignore=("b", "s")) == [{"a": 2}, {"a is missing": 1}, {}]
-    hashed_rows, *_ = read(path, hash_bits=20, missing="indicator", columns=("a",))
+    hashed_rows, *_ = read_table(path, hash_bits=20, missing="indicator", columns=("a",))
     assert hashed_rows[1] == {hash_name(b"\x01missing", hash_name(b"a")) & (2**20 - 1): 1.0}  # as in tables
     with pytest.raises(InputError, match=r":1: there must be a value \(--missing error\), but 'null"):
-        read(path, missing="error")
+        read_table(path, missing="error")
     with pytest.raises(InputError, match=r":2: there must be a value"):
-        read(path, missing="error", ignore=("b", "s"))
+        read_table(path, missing="error", ignore=("b", "s"))
     assert rows_of(path, hash_bits=0, missing="error", ignore=("b", "s", "a")) == [{}, {}, {}]
 
 
@@ -640,7 +640,7 @@ def test_features_do_not_depend_on_other_columns(seed: int, tmp_path_factory: py
     missing = draw.choice(["absent", "indicator"])
     expected = rows_of(plain, missing=missing)
     assert rows_of(mixed, missing=missing, ignore=("more", "id")) == expected
-    _, _, _, reading = read(plain, missing=missing)
+    _, _, _, reading = read_table(plain, missing=missing)
     reading.titles = [str(mixed)]
     names = None if reading.names is None else list(reading.names.columns)
     for batch in reading.batches():

@@ -33,7 +33,7 @@ from novikoff.data.formats.csv_tokenizer import (
 from novikoff.data.reader import DataReader, ReadOptions
 from novikoff.data.text_source import TextBlock
 from tests.helpers import csv_reference
-from tests.helpers.csv_reference import cells_of, hashed_row, in_blocks, read
+from tests.helpers.csv_reference import hash_row, parse_cells, parse_in_blocks, read_table
 
 pytestmark = pytest.mark.plain_python_coverage
 
@@ -60,11 +60,11 @@ number = st.one_of(
 )
 
 
-def settled(content: bytes, **options: Any) -> Csv:
+def detect_format(content: bytes, **options: Any) -> Csv:
     return Csv.settled(ReadOptions(**options), content, "it")
 
 
-def written(rows: list[list[str]], *, end: str = "\n", delimiter: str = ",", all_quoted: bool = False) -> str:
+def to_csv_text(rows: list[list[str]], *, end: str = "\n", delimiter: str = ",", all_quoted: bool = False) -> str:
     """As RFC 4180 has it: cells with something special in them are quoted, or all."""
 
     def spelled(text: str) -> str:
@@ -75,7 +75,7 @@ def written(rows: list[list[str]], *, end: str = "\n", delimiter: str = ",", all
 
 
 @st.composite
-def made_tables(draw: Any) -> tuple[list[str], list[list[str]]]:
+def draw_tables(draw: Any) -> tuple[list[str], list[list[str]]]:
     """Names, and records of a label, numbers and categories."""
     kinds = draw(st.lists(st.booleans(), min_size=1, max_size=10))
     names = ["y", *(f"column {k}" for k in range(len(kinds)))]
@@ -88,21 +88,21 @@ styles = st.fixed_dictionaries(
 )
 
 
-@given(made_tables(), styles, st.integers(1, 300))
+@given(draw_tables(), styles, st.integers(1, 300))
 @settings(max_examples=MANY, deadline=None)
 @example((["y", "a"], [["1", '"\n'], ["no", "x"]]), {"delimiter": ","}, 1)
 def test_rows_are_those_of_the_documented_rules(table: Any, style: Any, size: int) -> None:
     names, records = table
-    text, delimiter = written([names, *records], **style), style["delimiter"]
-    how = settled(text.encode(), delimiter=delimiter, header=True, hash_bits=18)
-    assert cells_of(text, delimiter) == [names, *records]
+    text, delimiter = to_csv_text([names, *records], **style), style["delimiter"]
+    how = detect_format(text.encode(), delimiter=delimiter, header=True, hash_bits=18)
+    assert parse_cells(text, delimiter) == [names, *records]
     seen = [cells for cells, _ in csv_sniffer.iter_records(text.encode(), delimiter.encode())]
     assert [[c.decode() for c in cells] for cells in seen] == [names, *records]
-    rows, labels, lines, bad = in_blocks(how, text.encode(), size)
+    rows, labels, lines, bad = parse_in_blocks(how, text.encode(), size)
     assert not bad
-    assert [dict(row) for row in rows] == [hashed_row(r, names, list(how.numeric), 0) for r in records]
+    assert [dict(row) for row in rows] == [hash_row(r, names, list(how.numeric), 0) for r in records]
     assert [str(label) for label in labels] == [r[0] for r in records]
-    starts = np.cumsum([1] + [written([r], **style).count("\n") for r in [names, *records]])
+    starts = np.cumsum([1] + [to_csv_text([r], **style).count("\n") for r in [names, *records]])
     assert lines == starts[1:-1].tolist()
 
 
@@ -136,9 +136,9 @@ def test_missing_cells_are_recognised_as_by_the_reference(spelled: str) -> None:
     block = TextBlock(200)
     content = np.frombuffer(spelled.encode(), np.uint8)
     block.text[PADDING_BYTES : PADDING_BYTES + len(content)] = content
-    told = is_missing(block.text, PADDING_BYTES, PADDING_BYTES + len(content))
+    raised = is_missing(block.text, PADDING_BYTES, PADDING_BYTES + len(content))
     assert (
-        bool(told)
+        bool(raised)
         == csv_reference.is_missing(spelled)
         == (csv_sniffer.MISSING_PATTERN.fullmatch(spelled.encode()) is not None)
     )
@@ -151,7 +151,7 @@ def number_table(rows: int, columns: int, seed: int, *, label: int = 0) -> tuple
     spelled = [[repr(v) if rng.random() < 0.5 else f"{v:.6g}" for v in row] for row in values.tolist()]
     for row in spelled:
         row.insert(label, str(rng.integers(2)))
-    return written(spelled), np.array([[float(c) for k, c in enumerate(row) if k != label] for row in spelled])
+    return to_csv_text(spelled), np.array([[float(c) for k, c in enumerate(row) if k != label] for row in spelled])
 
 
 @pytest.mark.parametrize(("columns", "label"), [(1, 0), (1, 1), (7, 3), (8, 0), (9, 9), (30, 8), (17, 16)])
@@ -159,15 +159,15 @@ def test_a_table_of_numbers_is_dense(columns: int, label: int, tmp_path: Any) ->
     text, values = number_table(40, columns, columns, label=label)
     path = tmp_path / "n.csv"
     path.write_text(text)
-    rows, labels, places, reading = read(path, label=str(label + 1))
+    rows, labels, places, reading = read_table(path, label=str(label + 1))
     assert rows == values.astype(np.float32).tolist()
-    assert labels == [int(r[label]) for r in cells_of(text)]
+    assert labels == [int(r[label]) for r in parse_cells(text)]
     assert places == [f":{k + 1}" for k in range(40)]
     assert reading.format is not None
     assert reading.format.columns is None
     for size in (1, 64, 500, 2000):
-        assert in_blocks(reading.format, text.encode(), size)[:2] == (rows, labels)
-        assert in_blocks(reading.format, text.replace("\n", "\r\n").encode(), size)[:2] == (rows, labels)
+        assert parse_in_blocks(reading.format, text.encode(), size)[:2] == (rows, labels)
+        assert parse_in_blocks(reading.format, text.replace("\n", "\r\n").encode(), size)[:2] == (rows, labels)
 
 
 def test_tables_are_read_as_by_pandas_and_polars(tmp_path: Any) -> None:
@@ -175,11 +175,11 @@ def test_tables_are_read_as_by_pandas_and_polars(tmp_path: Any) -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed (extra dev)")
     text, _ = number_table(30 if JIT_DISABLED else 300, 12, 7)
     holes = random.Random(3)
-    records = [["" if holes.random() < 0.1 and k else c for k, c in enumerate(row)] for row in cells_of(text)]
-    text = written([[f"c{k}" for k in range(13)], *records]).removesuffix("\n")
+    records = [["" if holes.random() < 0.1 and k else c for k, c in enumerate(row)] for row in parse_cells(text)]
+    text = to_csv_text([[f"c{k}" for k in range(13)], *records]).removesuffix("\n")
     path = tmp_path / "n.csv"
     path.write_text(text)
-    rows, labels, _, reading = read(path, label="1")
+    rows, labels, _, reading = read_table(path, label="1")
     frame = pandas.read_csv(path)
     theirs = polars.read_csv(path).fill_null(0)[:, 1:].to_numpy()
     assert rows == frame.iloc[:, 1:].fillna(0).to_numpy(np.float64).astype(np.float32).tolist()
@@ -189,17 +189,17 @@ def test_tables_are_read_as_by_pandas_and_polars(tmp_path: Any) -> None:
     assert reading.format.columns == frame.columns[1:].tolist()
 
 
-@given(made_tables())
+@given(draw_tables())
 @settings(max_examples=MANY // 4, deadline=None)
 def test_texts_are_read_as_by_pandas(table: Any) -> None:
     """What is a category here is that text there."""
     pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
     names, records = table
-    text = written([names, *records], all_quoted=True)
+    text = to_csv_text([names, *records], all_quoted=True)
     frame = pandas.read_csv(io.StringIO(text, newline=""), dtype=str, na_filter=False)
-    how = settled(text.encode(), header=True, hash_bits=18)
-    expected = [hashed_row(list(row), names, list(how.numeric), 0) for row in frame.itertuples(index=False, name=None)]
-    assert in_blocks(how, text.encode(), 100)[0] == expected
+    how = detect_format(text.encode(), header=True, hash_bits=18)
+    expected = [hash_row(list(row), names, list(how.numeric), 0) for row in frame.itertuples(index=False, name=None)]
+    assert parse_in_blocks(how, text.encode(), 100)[0] == expected
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -209,9 +209,9 @@ def test_threads_and_blocks_change_nothing(threads: int, block: int, tmp_path: A
     count = 100 if JIT_DISABLED else 3000
     records = [[rng.choice("ab"), str(rng.randint(0, 9)), rng.choice(TRICKY)] for _ in range(count)]
     path = tmp_path / "t.csv"
-    path.write_text(written([["class", "n", "t"], *records]), newline="")
-    rows, labels, _, reading = read(path, threads=threads, block=block, hash_bits=18)
-    assert rows == [hashed_row(r, ["class", "n", "t"], [False, True, False], 0) for r in records]
+    path.write_text(to_csv_text([["class", "n", "t"], *records]), newline="")
+    rows, labels, _, reading = read_table(path, threads=threads, block=block, hash_bits=18)
+    assert rows == [hash_row(r, ["class", "n", "t"], [False, True, False], 0) for r in records]
     assert labels == [r[0] for r in records]
     assert reading.report()["slots_used"] == len({slot for row in rows for slot in row})
 
@@ -220,7 +220,9 @@ def test_numbers_are_the_nearest_floats(tmp_path: Any) -> None:
     spelled = ["1e-05", "999999999999999.9", "0.1", "-0", "3.4e10", " 12", "7\t", '"8.25"', '" 9 "', "+1", "1E2", ".5"]
     path = tmp_path / "n.csv"
     path.write_text("".join(f"1,{s},2\n" for s in spelled))
-    assert [row[0] for row in read(path, label="1")[0]] == [float(np.float32(float(s.strip('" \t')))) for s in spelled]
+    assert [row[0] for row in read_table(path, label="1")[0]] == [
+        float(np.float32(float(s.strip('" \t')))) for s in spelled
+    ]
 
 
 # --- What a table is, found or said ---
@@ -241,27 +243,27 @@ def test_numbers_are_the_nearest_floats(tmp_path: Any) -> None:
     ],
 )
 def test_headers_are_detected(text: str, header: bool) -> None:
-    assert settled(text.encode(), label="1").header is header
-    assert settled(text.encode(), header=False, label="1").header is False
+    assert detect_format(text.encode(), label="1").header is header
+    assert detect_format(text.encode(), header=False, label="1").header is False
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_delimiters_are_detected(delimiter: str) -> None:
     text = f'y{delimiter}"a,;|\tb"{delimiter}c\n1{delimiter}2{delimiter}3\n'
-    assert settled(text.encode()).delimiter == delimiter
-    assert settled(text.encode()).names == ("y", "a,;|\tb", "c")
+    assert detect_format(text.encode()).delimiter == delimiter
+    assert detect_format(text.encode()).names == ("y", "a,;|\tb", "c")
 
 
 def test_delimiters_can_be_given() -> None:
-    assert settled(b"1 2\n3 4\n", delimiter=" ", label="1").names == ("1", "2")
+    assert detect_format(b"1 2\n3 4\n", delimiter=" ", label="1").names == ("1", "2")
     for spelled in ("tab", "\\t"):
-        assert settled(b"1\t2\n", delimiter=spelled, label="1").separator == b"\t"
+        assert detect_format(b"1\t2\n", delimiter=spelled, label="1").separator == b"\t"
     assert Tsv.settled(ReadOptions(label="1"), b"1\t2,3\n", "it").names == ("1", "2")
     for bad in ('"', "5", "ab", "é", "-"):
         with pytest.raises(InputError, match="--delimiter must be one character"):
-            settled(b"1,2\n", delimiter=bad)
+            detect_format(b"1,2\n", delimiter=bad)
     with pytest.raises(InputError, match="say --delimiter"):
-        settled(b"1\n2\n")
+        detect_format(b"1\n2\n")
 
 
 @pytest.mark.parametrize(
@@ -276,7 +278,7 @@ def test_delimiters_can_be_given() -> None:
     ],
 )
 def test_label_columns_are_found(text: str, label: str | None, target: int) -> None:
-    assert settled(text.encode(), label=label).target == target
+    assert detect_format(text.encode(), label=label).target == target
 
 
 @pytest.mark.parametrize(
@@ -296,25 +298,25 @@ def test_label_columns_are_found(text: str, label: str | None, target: int) -> N
 )
 def test_invalid_tables_are_refused(text: bytes, options: Any, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        settled(text, **options)
+        detect_format(text, **options)
 
 
 def test_names_are_stored_in_a_dictionary(tmp_path: Any) -> None:
     path = tmp_path / "t.csv"
     path.write_text('label,colour,size\n1,"a ""b""",3\n0,red,\n1,red,4\n')
-    rows, _, _, reading = read(path, hash_bits=0)
+    rows, _, _, reading = read_table(path, hash_bits=0)
     assert reading.names is not None
     assert list(reading.names.columns) == ['colour=a "b"', "size", "colour=red"]
     assert rows == [{0: 1.0, 1: 3.0}, {2: 1.0}, {2: 1.0, 1: 4.0}]
-    assert read(path)[0] == rows  # a few names get a dictionary by themselves
-    rows, _, _, reading = read(path, hash_bits=18, keep_names=1)
+    assert read_table(path)[0] == rows  # a few names get a dictionary by themselves
+    rows, _, _, reading = read_table(path, hash_bits=18, keep_names=1)
     assert sorted(reading.kept.values()) == ['colour=a "b"', "colour=red", "size"]
     assert [{reading.kept[k]: v for k, v in row.items()} for row in rows][1] == {"colour=red": 1.0}
 
 
 def test_settings_restore_the_format() -> None:
     for how in (
-        settled(b"y,a\n1,x\n", hash_bits=20, signed_hash=True),
+        detect_format(b"y,a\n1,x\n", hash_bits=20, signed_hash=True),
         Tsv.settled(ReadOptions(label="1"), b"1\t2\n", "it"),
     ):
         kept = {k: list(v) if isinstance(v, tuple) else v for k, v in how.settings().items()}
@@ -350,41 +352,43 @@ BAD = [
 def test_bad_lines_are_reported(line: str, sentence: str, end: str, tmp_path: Any) -> None:
     path = tmp_path / "t.csv"
     good = ["y,a,b", "1,2,3", "", '0,"4",5']
-    how = settled(end.join(good).encode())
+    how = detect_format(end.join(good).encode())
     path.write_bytes(end.join([*good, line, "0,1,1", line, "1,7,8"]).encode())
     reading = DataReader([str(path)], ReadOptions(threads=1), how)
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         list(reading.batches())
-    assert str(told.value) == f"{path}:5: {sentence}"
+    assert str(raised.value) == f"{path}:5: {sentence}"
     reading = DataReader([str(path)], ReadOptions(threads=1, bad_lines="skip"), how)
     assert sum(len(batch) for batch in reading.batches()) == 4
     assert sum(reading.report()["bad_lines"].values()) == 2
-    assert in_blocks(how, path.read_bytes(), 10)[2:] == ([2, 4, 6, 8], [(5, sentence), (7, sentence)])
+    assert parse_in_blocks(how, path.read_bytes(), 10)[2:] == ([2, 4, 6, 8], [(5, sentence), (7, sentence)])
 
 
 def test_an_unclosed_quote_is_reported(tmp_path: Any) -> None:
     path = tmp_path / "t.csv"
     path.write_text('y,a\n1,"two\nlines"\n0,"no end\n1,x\n')
-    with pytest.raises(InputError) as told:
-        read(path)
-    assert str(told.value) == (
+    with pytest.raises(InputError) as raised:
+        read_table(path)
+    assert str(raised.value) == (
         f"{path}:4: a quoted cell begins here that has no end: '0,\"no end\\n1,x'. --quote none reads quotes as text,"
         " --format text reads lines of a label and a text."
     )
-    rows, _, places, reading = read(path, bad_lines="skip")
+    rows, _, places, reading = read_table(path, bad_lines="skip")
     assert (len(rows), places, dict(reading.bad)) == (1, [":2"], {"quotes": 1})
 
 
 @pytest.mark.skipif(JIT_DISABLED, reason="too long for plain Python")
 def test_a_record_without_end_is_refused() -> None:
-    how = settled(b"1,x\n0,y\n", label="1")
+    how = detect_format(b"1,x\n0,y\n", label="1")
     with pytest.raises(InputError, match="has a line longer than 16 MiB"):
-        in_blocks(how, b'1,"' + b"x\n" * (9 << 20), 1 << 20)
+        parse_in_blocks(how, b'1,"' + b"x\n" * (9 << 20), 1 << 20)
 
 
 def test_mutations_never_crash(tmp_path: Any) -> None:
     rng = random.Random(11)
-    text = written([["y", "a", "t"], *([str(k % 2), repr(k / 7), TRICKY[k % len(TRICKY)]] for k in range(30))]).encode()
+    text = to_csv_text(
+        [["y", "a", "t"], *([str(k % 2), repr(k / 7), TRICKY[k % len(TRICKY)]] for k in range(30))]
+    ).encode()
     for _ in range(10 if JIT_DISABLED else 400):
         broken = bytearray(text)
         for _ in range(rng.randint(1, 8)):
@@ -392,8 +396,8 @@ def test_mutations_never_crash(tmp_path: Any) -> None:
             what = rng.choice([b"", b'"', b",", b"\n", b"\r", b"\xff", b"e", b"1", bytes([rng.randrange(1, 256)])])
             broken[at : at + rng.randint(0, 3)] = what
         try:
-            how = settled(bytes(broken))
-            results = [in_blocks(how, bytes(broken), size) for size in (1, 100, 5000)]
+            how = detect_format(bytes(broken))
+            results = [parse_in_blocks(how, bytes(broken), size) for size in (1, 100, 5000)]
         except InputError as problem:
             assert str(problem).startswith("it: ")  # noqa: PT017
             continue
@@ -417,7 +421,7 @@ def two(tmp_path: Any) -> tuple[Any, Any]:
     paths = tmp_path / "a.csv", tmp_path / "b.csv"
     for path in paths:
         records = [[rng.choice(["ham", "spam"]), rng.choice(TRICKY), f"{rng.random():.5f}"] for _ in range(60)]
-        path.write_text(written([["label", "t", "n"], *records]), newline="")
+        path.write_text(to_csv_text([["label", "t", "n"], *records]), newline="")
     return paths
 
 
@@ -441,19 +445,19 @@ def test_later_files_are_matched_by_the_names_of_their_columns(
     a, b = two
     model = tmp_path / "model"
     assert run("learn", a, "--save", model, "--quiet") == 0
-    names, *records = cells_of(b.read_text())
+    names, *records = parse_cells(b.read_text())
     assert names == ["label", "t", "n"]
     capsys.readouterr()
 
     def predicted(names: list[str], rows: list[list[str]], *more: str) -> tuple[str, str]:
-        b.write_text(written([names, *rows] if names else rows), newline="")
+        b.write_text(to_csv_text([names, *rows] if names else rows), newline="")
         assert run("predict", model, b, *more) == 0
         return capsys.readouterr()
 
     expected, _ = predicted(names, records)
     assert predicted([], records, "--no-header")[0] == expected  # by position
     assert predicted([], [[t, n] for _, t, n in records], "--no-header")[0] == expected  # and without labels
-    b.write_text(written(records), newline="")
+    b.write_text(to_csv_text(records), newline="")
     assert run("predict", model, b) == 2
     assert "which are not the names of the columns (t, n): --no-header reads a file" in capsys.readouterr().err
     assert run("predict", model, b, "--header") == 2

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from novikoff import InputError
-from tests.helpers.read_files import collected
+from tests.helpers.read_files import read_files
 
 GOOD = {
     "svmlight": [b"1 1:1 2:0.5", b"-1 3:2", b"1 7:0.25"],
@@ -40,16 +40,16 @@ def test_control_bytes_are_refused_wherever_they_are(fmt: str, byte: int, tmp_pa
     for bad in places(GOOD[fmt][1], bytes([byte])):
         path = write(tmp_path, fmt, [GOOD[fmt][0], bad, GOOD[fmt][2]])
         with pytest.raises(InputError, match=rf"data{SUFFIX[fmt]}:2: a line must not contain"):
-            collected(path, format=fmt)
-        assert len(collected(path, format=fmt, bad_lines="skip")["rows"]) == 2
+            read_files(path, format=fmt)
+        assert len(read_files(path, format=fmt, bad_lines="skip")["rows"]) == 2
 
 
 @pytest.mark.parametrize("fmt", GOOD)
 def test_tabs_and_carriage_returns_at_the_end_of_a_line_are_fine(fmt: str, tmp_path: Path) -> None:
-    plain = collected(write(tmp_path, fmt, GOOD[fmt]), format=fmt)
-    assert collected(write(tmp_path, fmt, [line + b"\r" for line in GOOD[fmt]]), format=fmt) == plain
+    plain = read_files(write(tmp_path, fmt, GOOD[fmt]), format=fmt)
+    assert read_files(write(tmp_path, fmt, [line + b"\r" for line in GOOD[fmt]]), format=fmt) == plain
     if fmt != "text":
-        assert collected(write(tmp_path, fmt, [line.replace(b" ", b"\t") for line in GOOD[fmt]]), format=fmt) == plain
+        assert read_files(write(tmp_path, fmt, [line.replace(b" ", b"\t") for line in GOOD[fmt]]), format=fmt) == plain
 
 
 @pytest.mark.parametrize("fmt", ["svmlight", "vw"])
@@ -61,7 +61,7 @@ def test_a_control_byte_is_found_in_any_line_of_a_long_file(fmt: str, threads: i
         bad[at] = bad[at].replace(b" ", b"\0", 1)
         path = write(tmp_path, fmt, bad)
         with pytest.raises(InputError, match=rf":{at + 1}: a line must not contain"):
-            collected(path, format=fmt, threads=threads)
+            read_files(path, format=fmt, threads=threads)
 
 
 @pytest.mark.parametrize("fmt", ["svmlight", "vw"])
@@ -70,10 +70,10 @@ def test_labels_above_2_to_the_53_are_refused(fmt: str, label: bytes, tmp_path: 
     line = label + GOOD[fmt][0][1:]
     path = write(tmp_path, fmt, [GOOD[fmt][0], line, GOOD[fmt][1]])
     with pytest.raises(InputError, match=r":2: labels must be numbers of size up to 2\^53 - 1"):
-        collected(path, format=fmt)
-    assert len(collected(path, format=fmt, bad_lines="skip")["rows"]) == 2
+        read_files(path, format=fmt)
+    assert len(read_files(path, format=fmt, bad_lines="skip")["rows"]) == 2
     largest = write(tmp_path, fmt, [b"9007199254740991" + GOOD[fmt][0][1:]])
-    assert collected(largest, format=fmt)["labels"] == [9007199254740991]
+    assert read_files(largest, format=fmt)["labels"] == [9007199254740991]
 
 
 def test_a_stream_whose_lines_are_all_skipped_is_an_error() -> None:
@@ -101,8 +101,8 @@ def test_parquet_texts_that_are_not_utf8_are_refused_by_row(column: str, encoded
     path = tmp_path / "data.parquet"
     parquet.write_table(arrow.table({**texts, "size": np.arange(rows) % 7.0}), path)
     with pytest.raises(InputError, match=rf"42.*column '{column}' must be text in UTF-8, but b'\\xff\\xfe' came"):
-        collected(path, label="label")
-    assert len(collected(path, label="label", bad_lines="skip")["rows"]) == rows - 1
+        read_files(path, label="label")
+    assert len(read_files(path, label="label", bad_lines="skip")["rows"]) == rows - 1
 
 
 @pytest.mark.parametrize("label", ["9007199254740993", "[9007199254740993]", "-1e16"])
@@ -110,5 +110,5 @@ def test_large_labels_of_json_lines_are_refused(label: str, tmp_path: Path) -> N
     path = tmp_path / "data.jsonl"
     path.write_text("\n".join(f'{{"label": {one}, "a": 2}}' for one in ("1", label, "2")) + "\n")
     with pytest.raises(InputError, match=r":2:"):
-        collected(path, format="jsonl")
-    assert len(collected(path, format="jsonl", bad_lines="skip")["rows"]) == 2
+        read_files(path, format="jsonl")
+    assert len(read_files(path, format="jsonl", bad_lines="skip")["rows"]) == 2

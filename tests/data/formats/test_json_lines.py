@@ -20,7 +20,15 @@ from novikoff.data.names.hashing import hash_name
 from novikoff.data.reader import DataReader, ReadOptions
 from novikoff.errors import InputError
 from tests.helpers.paths import DATA_FOLDER
-from tests.helpers.text_reference import bag, in_block, in_slots, model_file, names, read, rows_of
+from tests.helpers.text_reference import (
+    iter_names,
+    learn_model_bytes,
+    list_rows,
+    parse_block,
+    read_texts,
+    to_slots,
+    weigh_names,
+)
 
 pytestmark = pytest.mark.plain_python_coverage
 
@@ -34,41 +42,41 @@ class Pairs(list[tuple[str, Any]]):
     """An object, names that come twice included."""
 
 
-def flat(value: Any, fmt: Any, path: str | None = None, own: str = "") -> Iterator[Term]:
+def flatten(value: Any, fmt: Any, path: str | None = None, own: str = "") -> Iterator[Term]:
     """Hash, value and name of each term; `own` is the path of the list in which the value is, or the value's."""
     if isinstance(value, Pairs):
         for name, inner in value:
             below = name if path is None else f"{path}.{name}"
-            yield from flat(inner, fmt, below, below)
+            yield from flatten(inner, fmt, below, below)
     elif isinstance(value, list) and path != fmt.label:
         for k, inner in enumerate(value):
-            yield from flat(inner, fmt, f"{path}.{k}", str(path))
+            yield from flatten(inner, fmt, f"{path}.{k}", str(path))
     elif isinstance(value, str) and own in fmt.texts:
         seed = hash_name(own.encode())
-        shown = {h: name for name, h in names(value, fmt, seed)}
-        yield from ((h, worth, f"{own}={shown[h]}") for h, worth in bag(value, fmt, seed).items())
+        shown = {h: name for name, h in iter_names(value, fmt, seed)}
+        yield from ((h, worth, f"{own}={shown[h]}") for h, worth in weigh_names(value, fmt, seed).items())
     elif isinstance(value, str) and own != fmt.label:
         yield hash_name(value.encode(), hash_name(own.encode())), 1.0, f"{own}={value}"
     elif isinstance(value, int | float) and value is not False and path != fmt.label:
         yield hash_name(str(path).encode()), float(value), str(path)
 
 
-def twin(line: str, fmt: Any) -> list[Term]:
-    return list(flat(json.loads(line, object_pairs_hook=Pairs), fmt))
+def reference_terms(line: str, fmt: Any) -> list[Term]:
+    return list(flatten(json.loads(line, object_pairs_hook=Pairs), fmt))
 
 
 def row_of(line: str, fmt: Any) -> list[tuple[int, float]]:
-    return in_slots([(h, value) for h, value, _ in twin(line, fmt)], fmt)
+    return to_slots([(h, value) for h, value, _ in reference_terms(line, fmt)], fmt)
 
 
-def refused(literal: str) -> None:
+def refuse_constant(literal: str) -> None:
     raise ValueError(literal)
 
 
-def accepted(line: bytes) -> bool:
+def is_accepted(line: bytes) -> bool:
     """Whether json takes the line as an object."""
     try:
-        return isinstance(json.loads(line.decode(), parse_constant=refused), dict)
+        return isinstance(json.loads(line.decode(), parse_constant=refuse_constant), dict)
     except (ValueError, RecursionError):
         return False
 
@@ -105,9 +113,9 @@ def test_rows_equal_those_of_the_reference(fmt: JsonLines, data: st.DataObject) 
         ascii_only = data.draw(st.booleans())
         gaps = data.draw(st.sampled_from([(",", ":"), (", ", ": "), (" ,\t", "\r: ")]))
         lines.append(json.dumps({**value, "label": 1}, ensure_ascii=ascii_only, separators=gaps))
-    _, parsed = in_block("\n".join(lines).encode(), fmt)
+    _, parsed = parse_block("\n".join(lines).encode(), fmt)
     assert not parsed.problems
-    assert rows_of(parsed) == [row_of(line, fmt) for line in lines]
+    assert list_rows(parsed) == [row_of(line, fmt) for line in lines]
 
 
 SPELLED = [
@@ -127,9 +135,9 @@ SPELLED = [
 
 @pytest.mark.parametrize("fmt", FORMATS, ids=str)
 def test_unusual_lines_are_read(fmt: JsonLines) -> None:
-    _, parsed = in_block("\n".join(SPELLED).encode(), fmt)
+    _, parsed = parse_block("\n".join(SPELLED).encode(), fmt)
     assert [problem.sentence for problem in parsed.problems] == []
-    assert rows_of(parsed) == [row_of(line, fmt) for line in SPELLED]
+    assert list_rows(parsed) == [row_of(line, fmt) for line in SPELLED]
 
 
 def test_long_strings_equal_those_of_the_reference() -> None:
@@ -137,22 +145,22 @@ def test_long_strings_equal_those_of_the_reference() -> None:
     fmt = FORMATS[0]
     for special in ("\\n", "é", "\\u00e9", "\\\\", "x"):
         lines = [f'{{"label":1,"a":"{"y" * k}{special}{"z" * (150 - k)}","{"k" * k}{special}":1}}' for k in range(150)]
-        _, parsed = in_block("\n".join(lines).encode(), fmt)
-        assert rows_of(parsed) == [row_of(line, fmt) for line in lines]
+        _, parsed = parse_block("\n".join(lines).encode(), fmt)
+        assert list_rows(parsed) == [row_of(line, fmt) for line in lines]
 
 
 def test_hashes_equal_those_of_other_formats() -> None:
-    _, parsed = in_block(b'{"label":1,"colour":"red","size":2}', JsonLines("label", hash_bits=0))
+    _, parsed = parse_block(b'{"label":1,"colour":"red","size":2}', JsonLines("label", hash_bits=0))
     assert parsed.hashes[:2].tolist() == [hash_name(b"red", hash_name(b"colour")), hash_name(b"size")]
 
 
 @pytest.mark.parametrize("fmt", [f for f in FORMATS if f.hash_bits > 10], ids=str)
 def test_stored_names_match_their_hashes(fmt: JsonLines) -> None:
     for line in SPELLED:
-        block, parsed = in_block(line.encode(), fmt, named=True)
+        block, parsed = parse_block(line.encode(), fmt, named=True)
         expected: dict[int, str] = {}
         worth: dict[int, Any] = {}
-        for h, value, name in twin(line, fmt):
+        for h, value, name in reference_terms(line, fmt):
             expected.setdefault(h, name)
             worth[h] = worth.get(h, np.float32(0)) + np.float32(value)
         count = int(parsed.rows.starts[-1])
@@ -167,24 +175,24 @@ def test_stored_names_match_their_hashes(fmt: JsonLines) -> None:
 def test_labels_are_read(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text('{"y":1}\n{"y":1.0}\n{"y":"1"}\n{"y":"\\u0061b"}\n{"y":"ab"}\n{"y":true}\n{"y":false}\n{"y":-0}\n')
-    found, reading = read(path, format="jsonl")
+    found, reading = read_texts(path, format="jsonl")
     assert [label for label, _, _ in found] == ["1", "1", "1", "ab", "ab", "true", "false", "0"]  # of two types
     assert reading.format == JsonLines("y", hash_bits=0, label_texts=True)
-    keys = in_block(path.read_bytes(), JsonLines("y"))[1].keys.tolist()
+    keys = parse_block(path.read_bytes(), JsonLines("y"))[1].keys.tolist()
     assert keys[0] == keys[1]
     assert keys[3] == keys[4]
     assert len(set(keys)) == 6
-    keys = in_block(path.read_bytes(), JsonLines("y", label_texts=True))[1].keys.tolist()
+    keys = parse_block(path.read_bytes(), JsonLines("y", label_texts=True))[1].keys.tolist()
     assert len(set(keys[:3])) == 1
     assert len(set(keys)) == 5
     path.write_text('{"y":1}\n{"y":2}\n{"y":true}\n')
-    assert [label for label, _, _ in read(path, format="jsonl")[0]] == [1, 2, True]
+    assert [label for label, _, _ in read_texts(path, format="jsonl")[0]] == [1, 2, True]
 
 
 def test_a_nested_label_is_found(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text('{"label":"no","user":{"kind":"bot","n":2}}\n')
-    found, _ = read(path, label="user.kind", format="jsonl", hash_bits=18)
+    found, _ = read_texts(path, label="user.kind", format="jsonl", hash_bits=18)
     assert found[0][0] == "bot"
     assert found[0][1] == row_of(path.read_text(), JsonLines("user.kind"))
 
@@ -192,20 +200,20 @@ def test_a_nested_label_is_found(tmp_path: Path) -> None:
 def test_the_label_field_is_detected(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text('\nnot json\n{"a":1,"Class":0}\n')
-    assert read(path, bad_lines="skip")[0][0][0] == 0
+    assert read_texts(path, bad_lines="skip")[0][0][0] == 0
     path.write_text('{"target":1,"class":0,"y":3}\n')
     with pytest.raises(InputError, match="the fields 'target', 'class', 'y' are all named as labels are"):
-        read(path)
+        read_texts(path)
     path.write_text("".join(f'{{"a":{k},"tags":["x"],"b":"{"pq"[k % 2]}"}}\n' for k in range(30)))
     with pytest.raises(InputError) as asked:
-        read(path)
+        read_texts(path)
     assert str(asked.value) == (
         f"{path}: which field is the label? None is named label, class, target or y: say --label FIELD. Perhaps --label"
         " b, with the values p, q. The fields are a (0, 1, …), tags (nested), b (p, q, …)."
     )
     path.write_text("[1]\n")
     with pytest.raises(InputError, match="has no JSON object in its first lines"):
-        read(path)
+        read_texts(path)
 
 
 # --- Strictness ---
@@ -280,9 +288,9 @@ def test_bad_lines_are_reported(tmp_path: Path, line: bytes) -> None:
     path.write_bytes(b'{"label":1}\n \r\n' + line + b'\n{"label":0}\n')
     reason, sentence = BAD[line]
     with pytest.raises(InputError) as problem:
-        read(path)
+        read_texts(path)
     assert str(problem.value).startswith(f"{path}:3: {sentence}")
-    found, reading = read(path, bad_lines="skip")
+    found, reading = read_texts(path, bad_lines="skip")
     # Strings among the first labels, also on lines that are skipped, make texts of all.
     assert [(int(label), place.rpartition(":")[2]) for label, _, place in found] == [(1, "1"), (0, "4")]
     assert reading.bad == {reason: 1}
@@ -324,18 +332,18 @@ def test_exactly_valid_json_is_accepted(seed: int) -> None:
     rows_good = 0
     for first in range(0, len(lines), 10_000):
         some = lines[first : first + 10_000]
-        _, parsed = in_block(b"\n".join(some) + b"\n", fmt)
+        _, parsed = parse_block(b"\n".join(some) + b"\n", fmt)
         problems = {problem.line: problem for problem in parsed.problems}
         assert len(problems) == len(parsed.problems)
         assert len(problems) + len(parsed.keys) == parsed.lines == len(some)
-        rows = dict(zip(parsed.line_of.tolist(), rows_of(parsed), strict=True))
+        rows = dict(zip(parsed.line_of.tolist(), list_rows(parsed), strict=True))
         for k, line in enumerate(some):
             if k in rows:
-                assert accepted(line), line
+                assert is_accepted(line), line
                 assert rows[k] == row_of(line.decode(), fmt), line
                 rows_good += 1
             elif problems[k].reason not in OWN_RULES and "surrogate" not in problems[k].sentence:
-                assert not accepted(line), (line, problems[k])
+                assert not is_accepted(line), (line, problems[k])
     assert rows_good > len(lines) / 20
 
 
@@ -343,7 +351,7 @@ def test_exactly_valid_json_is_accepted(seed: int) -> None:
 @given(data=st.binary(max_size=300))
 def test_arbitrary_bytes_do_not_crash(data: bytes) -> None:
     fmt = JsonLines("label", "a", char_ngrams=3)
-    _, parsed = in_block(b'{"label":1,"a":"x' + data, fmt)
+    _, parsed = parse_block(b'{"label":1,"a":"x' + data, fmt)
     assert len(parsed.keys) + len(parsed.problems) <= parsed.lines == data.count(b"\n") + 1 - (data.endswith(b"\n"))
 
 
@@ -364,7 +372,7 @@ def test_arbitrary_bytes_do_not_crash(data: bytes) -> None:
 def test_long_lines_are_parsed_or_reported(line: bytes) -> None:
     if JIT_DISABLED:
         line = line[:2000]
-    _, parsed = in_block(line, JsonLines("label"))
+    _, parsed = parse_block(line, JsonLines("label"))
     assert len(parsed.keys) + len(parsed.problems) == 1
 
 
@@ -385,21 +393,21 @@ def test_block_boundaries_do_not_change_rows(tmp_path: Path, threads: int) -> No
     path = tmp_path / "x.jsonl"
     path.write_bytes(SPLIT)
     options = {"text": "text", "word_ngrams": 2, "char_ngrams": 3}
-    whole, _ = read(path, threads=1, **options)
+    whole, _ = read_texts(path, threads=1, **options)
     assert [label for label, _, _ in whole] == ["spam", "ham", "ham", "spam"]
     assert [place.rpartition(":")[2] for _, _, place in whole] == ["1", "3", "5", "6"]
     for block in [*range(64, 80 if JIT_DISABLED else 200), 500, 1000, 2000]:
-        assert read(path, threads=threads, block=block, **options)[0] == whole
+        assert read_texts(path, threads=threads, block=block, **options)[0] == whole
     path.write_bytes(SPLIT.replace(b"\r\n", b"\n").removeprefix(b"\xef\xbb\xbf") + b"\n")
-    assert read(path, threads=threads, **options)[0] == whole
+    assert read_texts(path, threads=threads, **options)[0] == whole
 
 
 def test_dictionary_and_hashing_give_the_same_scores(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(SPLIT)
     options = {"text": "text", "word_ngrams": 3, "char_ngrams": 2}
-    hashed_rows, kept = read(path, hash_bits=24, keep_names=1, **options)
-    by_name, reading = read(path, hash_bits=0, **options)
+    hashed_rows, kept = read_texts(path, hash_bits=24, keep_names=1, **options)
+    by_name, reading = read_texts(path, hash_bits=0, **options)
     assert reading.names is not None
     columns = list(reading.names.columns)
     assert {"n.0", "n.x", "tags=a", "text=win", "text=win £1000"} <= set(columns)
@@ -416,7 +424,7 @@ def test_options_are_checked(tmp_path: Path) -> None:
         ({"text": "a", "word_ngrams": 99}, "--word-ngrams must be from 1 to 8"),
     ):
         with pytest.raises(InputError, match=message):
-            read(path, **options)
+            read_texts(path, **options)
 
 
 def test_json_lines_work_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -425,11 +433,11 @@ def test_json_lines_work_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixtur
     b.write_text('{"y":"ham","tags":["home","work"],"body":"now"}\n{"body":"cash prize","y":"spam"}\n')
     for more in (["--hash-bits", "0"], ["--char-ngrams", "3", "--signed-hash", "--keep-names"]):
         options = ["--text", "body", *more]
-        at_once = model_file(tmp_path, "ab", str(a), str(b), *options)
-        model_file(tmp_path, "a.model", str(a), *options)
+        at_once = learn_model_bytes(tmp_path, "ab", str(a), str(b), *options)
+        learn_model_bytes(tmp_path, "a.model", str(a), *options)
         kept = [option for option in options if option == "--keep-names"]
-        assert model_file(tmp_path, "b.model", str(b), "--resume", str(tmp_path / "a.model"), *kept) == at_once
-    model_file(tmp_path, "m", str(a), str(b), "--text", "body", "--hash-bits", "0", "--passes", "9")
+        assert learn_model_bytes(tmp_path, "b.model", str(b), "--resume", str(tmp_path / "a.model"), *kept) == at_once
+    learn_model_bytes(tmp_path, "m", str(a), str(b), "--text", "body", "--hash-bits", "0", "--passes", "9")
     capsys.readouterr()
     assert main(["inspect", str(tmp_path / "m"), "--json"]) == 0
     shown = {weight["feature"] for weight in json.loads(capsys.readouterr().out)["weights"]}
@@ -444,8 +452,8 @@ def test_json_lines_work_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_real_lines_are_read() -> None:
     for options in ({}, {"text": "title,body"}):
         count, mistakes = 0, 0
-        told = ReadOptions(label="lewissplit", bad_lines="skip", **options)
-        reading = DataReader([str(DATA_FOLDER / "reuters21578.jsonl.gz")], told)
+        read_options = ReadOptions(label="lewissplit", bad_lines="skip", **options)
+        reading = DataReader([str(DATA_FOLDER / "reuters21578.jsonl.gz")], read_options)
         for batch in reading.batches():
             count += len(batch)
             mistakes += sum(batch.parsed.label(i) not in ("TRAIN", "TEST", "NOT-USED") for i in range(len(batch)))

@@ -12,7 +12,7 @@ from novikoff import InputError
 from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.cli.main import main
 from novikoff.data.formats import parquet as parquet_format
-from tests.helpers.csv_reference import read
+from tests.helpers.csv_reference import read_table
 
 pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is in the parquet extra")
 feather = pytest.importorskip("pyarrow.feather")
@@ -38,7 +38,7 @@ def table(rows: int = ROWS, *, texts: bool = True) -> Any:
     return pyarrow.table(columns)
 
 
-def written(data: Any, folder: Any, kind: str) -> Any:
+def write_table(data: Any, folder: Any, kind: str) -> Any:
     path = folder / f"t.{kind}"
     if kind == "parquet":
         parquet.write_table(data, path, row_group_size=max(1, len(data) // 3))
@@ -57,7 +57,7 @@ def written(data: Any, folder: Any, kind: str) -> Any:
 def test_rows_equal_those_of_csv(kind: str, options: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_format, "CELLS_PER_CHUNK", 3000)
     data = table()
-    came, expected = (read(written(data, tmp_path, k), **options) for k in (kind, "csv"))
+    came, expected = (read_table(write_table(data, tmp_path, k), **options) for k in (kind, "csv"))
     assert came[:2] == expected[:2]
     assert came[2] == [f":{k + 1}" for k in range(ROWS)]
     assert came[3].kept == expected[3].kept
@@ -71,7 +71,7 @@ def test_rows_equal_those_of_csv(kind: str, options: Any, tmp_path: Any, monkeyp
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
 def test_a_table_of_numbers_is_dense(kind: str, tmp_path: Any) -> None:
     data = table(texts=False)
-    came, expected = (read(written(data, tmp_path, k)) for k in (kind, "csv"))
+    came, expected = (read_table(write_table(data, tmp_path, k)) for k in (kind, "csv"))
     assert came[:2] == expected[:2]
     assert isinstance(came[0][0], list)
     assert came[3].format is not None
@@ -89,18 +89,18 @@ def test_booleans_decimals_and_nulls_are_read(tmp_path: Any) -> None:
             "nothing": pyarrow.nulls(3),
         }
     )
-    rows, labels, _, _ = read(written(data, tmp_path, "parquet"))
+    rows, labels, _, _ = read_table(write_table(data, tmp_path, "parquet"))
     assert rows == [[1.0, 1.25, 0.0], [0.0, 0.0, 0.0], [0.0, -3.5, 0.0]]
     assert labels == [1, 0, 1]
 
 
 def test_bad_rows_are_reported(tmp_path: Any) -> None:
     data = pyarrow.table({"y": [1.0, None, 0.0, 1e300, 1.0, 0.0], "a": [1.0, 2.0, float("inf"), 3.0, -2e15, 5.0]})
-    path = written(data, tmp_path, "parquet")
-    with pytest.raises(InputError) as told:
-        read(path)
-    assert str(told.value) == f"{path}:2: the label, column 'y', is missing."
-    rows, _, places, reading = read(path, bad_lines="skip")
+    path = write_table(data, tmp_path, "parquet")
+    with pytest.raises(InputError) as raised:
+        read_table(path)
+    assert str(raised.value) == f"{path}:2: the label, column 'y', is missing."
+    rows, _, places, reading = read_table(path, bad_lines="skip")
     assert (rows, places) == ([[1.0], [5.0]], [":1", ":6"])
     assert dict(reading.bad) == {"no label": 1, "range": 2, "label": 1}
 
@@ -116,13 +116,13 @@ def test_bad_rows_are_reported(tmp_path: Any) -> None:
 )
 def test_unsupported_columns_are_refused(column: Any, sentence: str, tmp_path: Any) -> None:
     with pytest.raises(InputError, match=sentence):
-        read(written(pyarrow.table({"y": [1, 0], "a": column}), tmp_path, "parquet"))
+        read_table(write_table(pyarrow.table({"y": [1, 0], "a": column}), tmp_path, "parquet"))
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
 @pytest.mark.parametrize("damage", ["cut", "overwritten", "empty"])
 def test_damaged_files_are_refused(kind: str, damage: str, tmp_path: Any) -> None:
-    path = written(table(), tmp_path, kind)
+    path = write_table(table(), tmp_path, kind)
     content = bytearray(path.read_bytes())
     if damage == "cut":
         del content[len(content) // 2 :]
@@ -132,7 +132,7 @@ def test_damaged_files_are_refused(kind: str, damage: str, tmp_path: Any) -> Non
         content[-200:-20] = bytes(180)
     path.write_bytes(content)
     with pytest.raises(InputError, match=f"t.{kind}"):
-        read(path)
+        read_table(path)
 
 
 def test_a_model_is_learned_from_parquet(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,15 +166,15 @@ def test_a_model_is_learned_from_parquet(tmp_path: Any, capsys: pytest.CaptureFi
 
 
 def test_a_missing_pyarrow_names_the_extra(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written(table(), tmp_path, "parquet")
+    path = write_table(table(), tmp_path, "parquet")
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(InputError, match=r"pip install novikoff\[parquet\]"):
-        read(path)
+        read_table(path)
 
 
 def test_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    path = written(table(), tmp_path, "parquet")
+    path = write_table(table(), tmp_path, "parquet")
     with path.open("rb") as file:
         monkeypatch.setattr("sys.stdin", type("Standard", (), {"buffer": file}))
         with pytest.raises(InputError, match="can't come from standard input"):
-            read("-")
+            read_table("-")

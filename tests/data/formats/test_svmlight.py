@@ -17,7 +17,7 @@ from sklearn.datasets import load_svmlight_file
 import novikoff
 from novikoff import InputError
 from novikoff.data.formats.svmlight import has_label_sets
-from tests.helpers.read_files import collected
+from tests.helpers.read_files import read_files
 
 pytestmark = pytest.mark.plain_python_coverage
 
@@ -26,7 +26,7 @@ NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f]")
 
 
-def twin(content: bytes) -> tuple[list[Any], dict[int, str]]:
+def reference_rows(content: bytes) -> tuple[list[Any], dict[int, str]]:
     """(label, columns, values as float32, qid) of each good line, and the reason for each bad one, by number."""
     rows, bad = [], {}
     for number, line in enumerate(content.split(b"\n")):
@@ -79,12 +79,12 @@ def one(words: list[bytes]) -> Any:
 def compare(content: bytes, tmp_path: Path, **options: Any) -> None:
     path = tmp_path / "data.svm"
     path.write_bytes(content)
-    rows, bad = twin(content)
+    rows, bad = reference_rows(content)
     if not rows:
         with pytest.raises(InputError):
-            collected(path, bad_lines="skip", **options)
+            read_files(path, bad_lines="skip", **options)
         return
-    got = collected(path, bad_lines="skip", **options)
+    got = read_files(path, bad_lines="skip", **options)
     assert got["rows"] == [(columns, values) for _, columns, values, _ in rows]
     assert got["labels"] == [label for label, *_ in rows]
     assert got["groups"] == [group for *_, group in rows]
@@ -93,7 +93,7 @@ def compare(content: bytes, tmp_path: Path, **options: Any) -> None:
     if bad:
         first = min(bad)
         with pytest.raises(InputError, match=re.escape(f"{path}:{first + 1}: ")):
-            collected(path, **options)
+            read_files(path, **options)
 
 
 VALUES = st.one_of(
@@ -169,18 +169,18 @@ def test_long_files_of_usual_lines_equal_the_reference(seed: int, tmp_path: Path
 def test_every_block_boundary_gives_the_same_rows(tmp_path: Path) -> None:
     path = tmp_path / "data.svm"
     path.write_bytes("\ufeff1 1:0.5 2:1e-3\r\n\r\n-1 qid:3 7:2 # é comment\n\n+1 3:123456789.5 12345678:1 \n0".encode())
-    whole = collected(path)
+    whole = read_files(path)
     assert len(whole["rows"]) == 4
     assert whole["where"] == [f"{path}:{n}" for n in (1, 3, 5, 6)]
     for block in range(40, 140):
         for threads in (1, 2):
-            assert collected(path, block=block, threads=threads) == whole
+            assert read_files(path, block=block, threads=threads) == whole
 
 
 def test_several_labels_are_read(tmp_path: Path) -> None:
     path = tmp_path / "many.svm"
     path.write_text("1,3,7 1:2\n 2:1\n5 3:1\n")
-    got = collected(path, multilabel=True, format="svmlight")
+    got = read_files(path, multilabel=True, format="svmlight")
     assert got["sets"] == [[1.0, 3.0, 7.0], [], [5.0]]
     assert [r[0] for r in got["rows"]] == [[1], [2], [3]]
     batch = next(iter(novikoff.read(path, multilabel=True, features=10)))
@@ -195,13 +195,13 @@ def test_a_line_that_is_too_long_is_refused(tmp_path: Path) -> None:
             file.write("".join(f" {j}:1" for j in range(start, start + 1000)).encode())
         file.write(b"\n-1 1:1\n")
     with pytest.raises(InputError, match=r"has a line longer than 16 MiB, beginning with"):
-        collected(path)
+        read_files(path)
 
 
 def test_a_line_longer_than_a_block_is_read(tmp_path: Path) -> None:
     path = tmp_path / "long.svm"
     path.write_text("1 1:1\n-1" + "".join(f" {j}:0.5" for j in range(50_000)) + "\n1 2:1\n")
-    got = collected(path, block=1000, threads=2)
+    got = read_files(path, block=1000, threads=2)
     assert [len(r[0]) for r in got["rows"]] == [1, 50_000, 1]
     assert got["where"][2] == f"{path}:3"
 

@@ -19,7 +19,7 @@ from novikoff import InputError
 from novikoff.cli.main import main
 from novikoff.data.names.hashing import combine_hashes as both_hashed
 from novikoff.data.names.hashing import hash_name
-from tests.helpers.read_files import collected, terms
+from tests.helpers.read_files import read_files, to_terms
 
 pytestmark = pytest.mark.plain_python_coverage
 
@@ -37,7 +37,7 @@ def words(text: bytes) -> list[bytes]:
     return [w for w in re.split(rb"[\x00-\x20]+", text) if w]
 
 
-def twin(line: bytes) -> tuple[float | None, float, list[Feature]]:
+def reference_rows(line: bytes) -> tuple[float | None, float, list[Feature]]:
     """(label, importance, features) of a line; ValueError with the kind of reason."""
     if b"|" not in line:
         raise ValueError("no bar")
@@ -113,25 +113,25 @@ def compare(lines: list[bytes], path: Path, *, bits: int = 18, signed: bool = Fa
         if not words(line):
             continue
         try:
-            good.append(twin(line))
+            good.append(reference_rows(line))
         except ValueError as problem:
             bad[n] = str(problem)
     how = {"format": "vw", "hash_bits": bits, "signed_hash": signed, **options}
     if not good:
         with pytest.raises(InputError):
-            collected(path, bad_lines="skip", **how)
+            read_files(path, bad_lines="skip", **how)
         return
-    got = collected(path, bad_lines="skip", **how)
+    got = read_files(path, bad_lines="skip", **how)
     assert got["bad"] == dict(Counter(bad.values()))
     assert got["labels"] == [label for label, _, _ in good]
     assert got["weights"] == [weight for _, weight, _ in good]
-    assert [terms(r) for r in got["rows"]] == [row([(f[3], f[2]) for f in fs], bits, signed) for _, _, fs in good]
-    assert [list(terms(r)) for r in got["rows"]] == [
+    assert [to_terms(r) for r in got["rows"]] == [row([(f[3], f[2]) for f in fs], bits, signed) for _, _, fs in good]
+    assert [list(to_terms(r)) for r in got["rows"]] == [
         list(row([(f[3], f[2]) for f in fs], bits, signed)) for _, _, fs in good
     ]
     if bad:
         with pytest.raises(InputError, match=re.escape(f"{path}:{min(bad) + 1}: ")):
-            collected(path, **how)
+            read_files(path, **how)
 
 
 CORPUS = [
@@ -171,7 +171,7 @@ def test_the_corpus_equals_the_reference(tmp_path: Path) -> None:
     compare(CORPUS, tmp_path / "all.vw", threads=1)
 
 
-def audited(lines: list[bytes]) -> list[Counter[tuple[bytes, float]]]:
+def run_vw_audit(lines: list[bytes]) -> list[Counter[tuple[bytes, float]]]:
     """What VW says it has read of each line: its features by name, and their values."""
     text = b"\n".join(lines) + b"\n"
     done = subprocess.run(
@@ -196,9 +196,9 @@ def test_features_are_read_as_by_vw(tmp_path: Path) -> None:
     pytest.importorskip("vowpalwabbit", reason="VW itself is not installed: pip install vowpalwabbit")
     lines = [line for line in CORPUS if b"x x:2" not in line]
     for line in lines:
-        (theirs,) = audited([line]) or [Counter()]
+        (theirs,) = run_vw_audit([line]) or [Counter()]
         ours: Counter[tuple[bytes, float]] = Counter()
-        for space, name, value, _ in twin(line)[2]:
+        for space, name, value, _ in reference_rows(line)[2]:
             shown = (space + b"^" if space else b"") + name.replace(b"=abc", b"^abc")
             ours[(shown.replace(b"^", b" "), round(value, 4))] += 1
         assert ours == theirs, line
@@ -208,7 +208,7 @@ def test_labels_and_weights_are_read_as_by_vw() -> None:
     vowpalwabbit = pytest.importorskip("vowpalwabbit", reason="VW itself is not installed: pip install vowpalwabbit")
     space = vowpalwabbit.Workspace("--quiet")
     for line in CORPUS:
-        label, weight, _ = twin(line)
+        label, weight, _ = reference_rows(line)
         example = space.example(line.decode())
         theirs = example.get_simplelabel_label()
         assert (None if theirs > 1e30 else theirs) == (None if label is None else pytest.approx(label)), line
@@ -282,7 +282,7 @@ def test_interactions_are_generated(tmp_path: Path) -> None:
     path = tmp_path / "data.vw"
     line = b"1 |a x:2 y |b u:3 v:0.5 |c w"
     path.write_bytes(line + b"\n")
-    found = [(f[0], f[3], f[2]) for f in twin(line)[2]]
+    found = [(f[0], f[3], f[2]) for f in reference_rows(line)[2]]
     for wanted in (["ab"], ["aa"], ["abc"], ["ab", "bc"], ["aab"], ["bb", "ba"]):
         expected = [(h, v) for _, h, v in found]
         for interaction in wanted:
@@ -296,23 +296,23 @@ def test_interactions_are_generated(tmp_path: Path) -> None:
                 for _, other, factor in parts[1:]:
                     h, value = int(both_hashed(np.uint64(h), np.uint64(other))), value * factor
                 expected.append((h, value))
-        got = collected(path, interactions=tuple(wanted))
-        assert terms(got["rows"][0]) == row(expected, 18, False), wanted
-        named = collected(path, interactions=tuple(wanted), hash_bits=0)
+        got = read_files(path, interactions=tuple(wanted))
+        assert to_terms(got["rows"][0]) == row(expected, 18, False), wanted
+        named = read_files(path, interactions=tuple(wanted), hash_bits=0)
         assert len(named["names"]) == len(expected)
-    names = collected(path, interactions=("ab",), hash_bits=0)["names"]
+    names = read_files(path, interactions=("ab",), hash_bits=0)["names"]
     assert names == ["a^x", "a^y", "b^u", "b^v", "c^w", "a^x*b^u", "a^x*b^v", "a^y*b^u", "a^y*b^v"]
 
 
 def test_names_are_read_without_hashing(tmp_path: Path) -> None:
     path = tmp_path / "data.vw"
     path.write_text("1 |a x y:2 x |b x\n-1 | x x=1:3 city:paris |a y\n")
-    got = collected(path, hash_bits=0)
+    got = read_files(path, hash_bits=0)
     assert got["names"] == ["a^x", "a^y", "b^x", "x", "x=1", "city=paris"]
-    assert [terms(r) for r in got["rows"]] == [{0: 2.0, 1: 2.0, 2: 1.0}, {3: 1.0, 4: 3.0, 5: 1.0, 1: 1.0}]
+    assert [to_terms(r) for r in got["rows"]] == [{0: 2.0, 1: 2.0, 2: 1.0}, {3: 1.0, 4: 3.0, 5: 1.0, 1: 1.0}]
     for block in range(64, 100):
         for threads in (1, 3):
-            assert collected(path, hash_bits=0, block=block, threads=threads) == got
+            assert read_files(path, hash_bits=0, block=block, threads=threads) == got
 
 
 def test_vw_files_are_learned_predicted_and_inspected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

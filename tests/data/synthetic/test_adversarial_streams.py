@@ -20,7 +20,7 @@ from novikoff.data.synthetic.adversarial import (
     orthonormal,
     vc_adversary,
 )
-from tests.helpers.learners import ALL, fresh, suited
+from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 
 
 def winnow(stream: Any, floor: float = 0.0) -> int:
@@ -53,7 +53,7 @@ class Majority:
         self.left = self.left[votes == y[0]]
 
 
-def realised(name: str, points: Any, labels: Any) -> bool:
+def is_realised(name: str, points: Any, labels: Any) -> bool:
     """Whether a concept of the class has these labels: the one that is easiest to name."""
     d, positive = points.shape[1], labels > 0
     if name == "half-spaces":
@@ -71,19 +71,19 @@ def realised(name: str, points: Any, labels: Any) -> bool:
     return bool((((points >= inside.min(0)) & (points <= inside.max(0))).all(axis=1) == positive).all())
 
 
-def shattered(name: str, d: int) -> Any:
+def get_shattered_set(name: str, d: int) -> Any:
     return SHATTERED_SETS[name]() if name == "intervals" else SHATTERED_SETS[name](d)
 
 
 @pytest.mark.parametrize("name", SHATTERED_SETS)
 def test_every_labelling_of_a_shattered_set_is_realised(name: str) -> None:
     for d in (1, 2, 3, 4):
-        points = shattered(name, d)
+        points = get_shattered_set(name, d)
         size = {"half-spaces": d + 1, "intervals": 2, "rectangles": 2 * d}.get(name, d)
         assert len(points) == size
         for bits in range(2**size):
             labels = np.where(bits >> np.arange(size) & 1, 1, -1)
-            assert realised(name, points, labels)
+            assert is_realised(name, points, labels)
 
 
 SLOW = ("kernel-perceptron", "auto")
@@ -91,23 +91,23 @@ SLOW = ("kernel-perceptron", "auto")
 
 
 def takes(learner: str, points: Any) -> bool:
-    return bool((suited(learner, points) == points).all())
+    return bool((clip_to_range(learner, points) == points).all())
 
 
 @pytest.mark.parametrize(
     ("learner", "name"),
     [
         pytest.param(one, name, marks=[pytest.mark.slow] * (one in SLOW))
-        for one in ALL
+        for one in ALL_LEARNERS
         for name in SHATTERED_SETS
-        if takes(one, shattered(name, 6))
+        if takes(one, get_shattered_set(name, 6))
     ],
 )
 def test_every_learner_errs_on_every_point(learner: str, name: str) -> None:
-    points, model = shattered(name, 6), fresh(learner)
+    points, model = get_shattered_set(name, 6), make_learner(learner)
     labels = vc_adversary(model, points)
     assert (model.ledger_.examples, model.ledger_.mistakes) == (len(points), len(points))
-    assert realised(name, points, labels)
+    assert is_realised(name, points, labels)
 
 
 def test_a_learner_without_a_ledger_is_queried_by_predict() -> None:

@@ -15,25 +15,25 @@ import sys
 from typing import Any
 
 
-def die(module: str, function: str, count: int, when: str) -> None:
+def kill_at_call(module: str, function: str, count: int, when: str) -> None:
     """At the call of that number, before or after what it does."""
     *path, name = function.split(".")
     place: Any = importlib.import_module(module)
     for part in path:
         place = getattr(place, part)
-    does, left = getattr(place, name), count
+    original, left = getattr(place, name), count
 
-    def watched(*arguments: Any, **named: Any) -> Any:
+    def count_call(*arguments: Any, **named: Any) -> Any:
         nonlocal left
         left -= 1
         if left == 0 and when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        answer = does(*arguments, **named)
+        answer = original(*arguments, **named)
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         return answer
 
-    setattr(place, name, watched)
+    setattr(place, name, count_call)
 
 
 def main() -> None:
@@ -51,20 +51,20 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     print("ready", flush=True)
     for line in sys.stdin:
-        told = json.loads(line)
+        request = json.loads(line)
         number = os.fork()
         if number == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            log = os.open(told["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             nothing = os.open(os.devnull, os.O_RDONLY)
             for where, what in ((0, nothing), (1, log), (2, log)):
                 os.dup2(what, where)
-            if told.get("limit"):
+            if request.get("limit"):
                 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-                resource.setrlimit(resource.RLIMIT_FSIZE, (told["limit"], told["limit"]))
-            if told.get("die"):
-                die(*told["die"])
-            os._exit(command(["serve", *told["arguments"]]))
+                resource.setrlimit(resource.RLIMIT_FSIZE, (request["limit"], request["limit"]))
+            if request.get("die"):
+                kill_at_call(*request["die"])
+            os._exit(command(["serve", *request["arguments"]]))
         print(number, flush=True)
 
 

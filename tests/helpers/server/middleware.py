@@ -19,11 +19,11 @@ from novikoff.server.http.routes import OPERATIONS, PUBLIC_PATHS
 from novikoff.server.ops.limits import Limits
 
 
-def bearer(secret: str) -> bytes:
+def bearer_header(secret: str) -> bytes:
     return f"Bearer {secret}".encode()
 
 
-Pieces = list[bytes | dict[str, Any]]
+BodyChunks = list[bytes | dict[str, Any]]
 
 
 class Endpoint:
@@ -36,7 +36,7 @@ class Endpoint:
         await self.app(scope, receive, send)
 
 
-class Gate:
+class MiddlewareStack:
     """The router and its middleware, with one endpoint for all routes."""
 
     def __init__(self, app: Any, **settings: Any) -> None:
@@ -48,7 +48,7 @@ class Gate:
         await self.router(scope, receive, send)
 
 
-class Answer:
+class AsgiResponse:
     def __init__(self, sent: list[Any]) -> None:
         start = sent[0]
         self.status: int = start["status"]
@@ -68,7 +68,7 @@ class Answer:
         return str(problem["code"])
 
 
-async def echo(scope: Any, receive: Any, send: Any) -> None:
+async def echo_body_size(scope: Any, receive: Any, send: Any) -> None:
     """An app that reads the body and tells how long it was."""
     size, more = 0, True
     while more:
@@ -81,11 +81,23 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"%d" % size})
 
 
-def ask(gate: Gate, method: str, path: str, headers: dict[str, str] | Any = (), pieces: Pieces = [b""]) -> Answer:  # noqa: B006
-    return asyncio.run(asking(gate, method, path, headers, pieces))
+def request(
+    stack: MiddlewareStack,
+    method: str,
+    path: str,
+    headers: dict[str, str] | Any = (),
+    pieces: BodyChunks = [b""],  # noqa: B006
+) -> AsgiResponse:
+    return asyncio.run(send_request(stack, method, path, headers, pieces))
 
 
-async def asking(gate: Gate, method: str, path: str, headers: Any = (), pieces: Pieces = [b""]) -> Answer:  # noqa: B006
+async def send_request(
+    stack: MiddlewareStack,
+    method: str,
+    path: str,
+    headers: Any = (),
+    pieces: BodyChunks = [b""],  # noqa: B006
+) -> AsgiResponse:
     lines = [(b"host", b"localhost:8000")] if "host" not in dict(headers) else []
     lines += [(name.encode(), value.encode()) for name, value in dict(headers).items() if value is not None]
     scope = {"type": "http", "method": method, "path": path, "headers": lines, "client": ("192.0.2.1", 5)}
@@ -101,20 +113,24 @@ async def asking(gate: Gate, method: str, path: str, headers: Any = (), pieces: 
     async def send(message: Any) -> None:
         sent.append(message)
 
-    await gate(scope, receive, send)
-    return Answer(sent)
+    await stack(scope, receive, send)
+    return AsgiResponse(sent)
 
 
 JSON_TYPE = {"content-type": "application/json"}
 LINES_TYPE = {"content-type": "application/x-ndjson"}
 
 
-def closed_gate(folder: Path, limits: Limits | None = None, app: Any = echo, **more: Any) -> Gate:
+def stack_with_tokens(
+    folder: Path, limits: Limits | None = None, app: Any = echo_body_size, **more: Any
+) -> MiddlewareStack:
     """With a token file, for others than this machine."""
     if not (folder / "tokens.json").exists():
         auth.create_token(folder, ["predict"], 1, "first")
-    return Gate(app, tokens=TokenStore(folder), limits=limits or Limits(), loopback=False, **more)
+    return MiddlewareStack(app, tokens=TokenStore(folder), limits=limits or Limits(), loopback=False, **more)
 
 
-def open_gate(folder: Path, limits: Limits | None = None, app: Any = echo, **more: Any) -> Gate:
-    return Gate(app, tokens=TokenStore(folder), limits=limits or Limits(), loopback=True, **more)
+def stack_without_tokens(
+    folder: Path, limits: Limits | None = None, app: Any = echo_body_size, **more: Any
+) -> MiddlewareStack:
+    return MiddlewareStack(app, tokens=TokenStore(folder), limits=limits or Limits(), loopback=True, **more)

@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Any
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
-WATCHED = "COVERAGE_PROCESS_CONFIG" in os.environ
+IS_MEASURING_COVERAGE = "COVERAGE_PROCESS_CONFIG" in os.environ
 """Whether it is to be known which lines servers run: one that is killed can't tell."""
-Moment = tuple[str, str, int, str]
+KillPoint = tuple[str, str, int, str]
 """Module, function, the number of its call, and whether before or after it."""
 
 
-class NoServerError(AssertionError):
+class ServerStartError(AssertionError):
     """A server ended, or took too long, before it said its address."""
 
 
-class Nursery:
-    """See nursery.py."""
+class ForkServer:
+    """A process that forks servers (see fork_server.py)."""
 
     def __init__(self) -> None:
         here = Path(__file__).with_name("fork_server.py")
@@ -37,11 +37,11 @@ class Nursery:
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == "ready\n"
 
-    def born(self, arguments: list[str], log: Path, limit: int | None, die: Moment | None) -> int:
+    def start_server(self, arguments: list[str], log: Path, limit: int | None, die: KillPoint | None) -> int:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        told = {"arguments": arguments, "log": str(log), "limit": limit, "die": die}
-        print(json.dumps(told), file=self.process.stdin, flush=True)
+        launch = {"arguments": arguments, "log": str(log), "limit": limit, "die": die}
+        print(json.dumps(launch), file=self.process.stdin, flush=True)
         return int(self.process.stdout.readline())
 
     def close(self) -> None:
@@ -52,12 +52,19 @@ class Server:
     """A server that runs; it is asked over one connection."""
 
     def __init__(
-        self, nursery: Nursery, folder: Path, *options: str, limit: int | None = None, die: Moment | None = None
+        self,
+        fork_server: ForkServer,
+        folder: Path,
+        *options: str,
+        limit: int | None = None,
+        die: KillPoint | None = None,
     ) -> None:
         self.folder = folder
         self.log = folder.with_name(f"{folder.name}.log")
         began = self.log.stat().st_size if self.log.exists() else 0
-        self.number = nursery.born(["--data-dir", str(folder), "--port", "0", *options], self.log, limit, die)
+        self.number = fork_server.start_server(
+            ["--data-dir", str(folder), "--port", "0", *options], self.log, limit, die
+        )
         until = time.monotonic() + 60
         while True:
             said = self.log.read_bytes()[began:].decode(errors="replace") if self.log.exists() else ""
@@ -65,7 +72,7 @@ class Server:
             if found:
                 break
             if not self.runs() or time.monotonic() > until:
-                raise NoServerError(f"no server: {said}")
+                raise ServerStartError(f"no server: {said}")
             time.sleep(0.002)
         self.said = said
         self.connect_to(int(found[1]))
@@ -139,11 +146,11 @@ class Server:
 
 
 @contextlib.contextmanager
-def running(
-    nursery: Nursery, folder: Path, *options: str, limit: int | None = None, die: Moment | None = None
+def run_server(
+    fork_server: ForkServer, folder: Path, *options: str, limit: int | None = None, die: KillPoint | None = None
 ) -> Iterator[Server]:
-    server = Server(nursery, folder, *options, limit=limit, die=die)
+    server = Server(fork_server, folder, *options, limit=limit, die=die)
     try:
         yield server
     finally:
-        server.stop() if WATCHED else server.kill()
+        server.stop() if IS_MEASURING_COVERAGE else server.kill()

@@ -20,7 +20,7 @@ from novikoff.server import dashboard
 from novikoff.server.http import auth
 from novikoff.theory.online_to_batch import progressive
 from tests.helpers.browser import CHROMIUM
-from tests.helpers.server.process import Nursery, running
+from tests.helpers.server.process import ForkServer, run_server
 
 NASTY = "<img src=x onerror=alert(1)>"
 PATIENCE = 60_000  # ms: a server may have to compile before its first answer
@@ -36,18 +36,18 @@ LETTERS = [("free", "spam"), ("meeting", "ham"), ("lottery", "spam"), ("agenda",
 
 
 @pytest.fixture
-def server(nursery: Nursery, tmp_path: Path) -> Iterator[str]:
+def server(fork_server: ForkServer, tmp_path: Path) -> Iterator[str]:
     """The address of a server without models, open to everybody."""
-    with running(nursery, tmp_path / "data") as one:
+    with run_server(fork_server, tmp_path / "data") as one:
         yield one.url
 
 
 @pytest.fixture
-def guarded(nursery: Nursery, tmp_path: Path) -> Iterator[tuple[str, str]]:
+def guarded(fork_server: ForkServer, tmp_path: Path) -> Iterator[tuple[str, str]]:
     """The address of a server that asks for a token, and one that it takes."""
     (tmp_path / "data").mkdir()
     token = auth.create_token(tmp_path / "data", ["admin"], None, "me")
-    with running(nursery, tmp_path / "data") as one:
+    with run_server(fork_server, tmp_path / "data") as one:
         yield one.url, token
 
 
@@ -87,7 +87,7 @@ def window(browser: Any) -> Iterator[Any]:
     context.close()
 
 
-def said(window: Any, selector: str, pattern: str, *, broken: bool | None = None) -> str:
+def read_text(window: Any, selector: str, pattern: str, *, broken: bool | None = None) -> str:
     """Waits until an element says this."""
     from playwright.sync_api import expect
 
@@ -118,35 +118,35 @@ def learn(url: str, examples: list[tuple[str, Any]], name: str = "spam") -> None
 
 def test_a_model_is_created_trained_and_labelled_late(server: str, window: Any) -> None:  # noqa: PLR0915 - one visit
     window.goto(server)
-    said(window, "#line", "^Live")
-    said(window, "#no-models", "no model yet")
+    read_text(window, "#line", "^Live")
+    read_text(window, "#no-models", "no model yet")
     window.evaluate("window.same = true")
     # An unknown learner is refused in words, then a model is made.
     window.fill("#new-name", "spam")
     window.fill("#new-learner", "nonsense")
     window.click("#create-form button")
-    said(window, "#create-said", "nonsense", broken=True)
+    read_text(window, "#create-said", "nonsense", broken=True)
     window.fill("#new-learner", "perceptron")
     window.fill("#new-settings", '{"margin": ')
     window.click("#create-form button")
-    said(window, "#create-said", "settings must be JSON", broken=True)
+    read_text(window, "#create-said", "settings must be JSON", broken=True)
     window.fill("#new-settings", "")
     window.click("#create-form button")
-    said(window, "#create-said", "spam was created", broken=False)
-    said(window, "#chosen-name", "^spam$")
+    read_text(window, "#create-said", "spam was created", broken=False)
+    read_text(window, "#chosen-name", "^spam$")
     assert window.locator("#models-body tr").count() == 1
     # It predicts nothing yet.
     window.fill("#features", "free 1\nall 0.5")
     window.click("#predict")
-    said(window, "#tried", "No label yet")
+    read_text(window, "#tried", "No label yet")
     # Others teach it, and the curve moves.
     curve = window.locator("#mistakes-chart .line.made")
     for rounds in (1, 3):
         before = curve.get_attribute("d")
         learn(server, LETTERS * rounds)
         ledger = call(server, "GET", "models/spam/ledger")
-        said(window, "#made", f"^{ledger['mistakes']}$")
-        said(window, "#made-of", f"of {ledger['examples']} examples")
+        read_text(window, "#made", f"^{ledger['mistakes']}$")
+        read_text(window, "#made-of", f"of {ledger['examples']} examples")
         window.wait_for_function(
             f"document.querySelector('#mistakes-chart .line.made').getAttribute('d') !== {before!r}"
         )
@@ -156,38 +156,38 @@ def test_a_model_is_created_trained_and_labelled_late(server: str, window: Any) 
             window.locator("#mistakes-chart").get_attribute("aria-label") or ""
         )
     mistakes, count = ledger["mistakes"], ledger["examples"]
-    said(window, "#error-of", f"^of the run: {mistakes} of {count} predictions made while learning were wrong$")
-    said(window, "#learned-rate", r"\d")
-    said(window, "#learn-p99", r"within [\d.]+\sms")
+    read_text(window, "#error-of", f"^of the run: {mistakes} of {count} predictions made while learning were wrong$")
+    read_text(window, "#learned-rate", r"\d")
+    read_text(window, "#learn-p99", r"within [\d.]+\sms")
     # It predicts, and is told the label later: once.
     window.fill("#features", '{"lottery": 1, "all": 0.5}')
     window.click("#predict")
-    said(window, "#tried", "Predicted “spam”, score .* Its id is")
+    read_text(window, "#tried", "Predicted “spam”, score .* Its id is")
     number = window.locator("#late-id").input_value()
     assert number
-    said(window, "#pending", "^2$")
+    read_text(window, "#pending", "^2$")
     window.fill("#late-label", "spam")
     window.click("#tell")
-    said(window, "#late-said", "Learned: the model was right", broken=False)
-    said(window, "#late", "1 labelled late")
-    said(window, "#pending", "^1$")
+    read_text(window, "#late-said", "Learned: the model was right", broken=False)
+    read_text(window, "#late", "1 labelled late")
+    read_text(window, "#pending", "^1$")
     window.click("#tell")
-    said(window, "#late-said", "already learned", broken=False)
+    read_text(window, "#late-said", "already learned", broken=False)
     window.fill("#late-label", "ham")
     window.click("#tell")
-    said(window, "#late-said", ".", broken=True)
+    read_text(window, "#late-said", ".", broken=True)
     window.fill("#late-id", "no-such-id")
     window.click("#tell")
-    said(window, "#late-said", r"\bid\b.*\bprediction|\bprediction.*\bid\b", broken=True)
+    read_text(window, "#late-said", r"\bid\b.*\bprediction|\bprediction.*\bid\b", broken=True)
     # It learns at once.
     window.fill("#features", "invoice")
     window.fill("#label", "ham")
     window.press("#label", "Enter")
-    said(window, "#tried", "^Learned: the model was")
+    read_text(window, "#tried", "^Learned: the model was")
     assert call(server, "GET", "models/spam/ledger")["examples"] == ledger["examples"] + 2
     window.fill("#features", "invoice much")
     window.click("#predict")
-    said(window, "#tried", "Line 1: after the name comes a number", broken=True)
+    read_text(window, "#tried", "Line 1: after the name comes a number", broken=True)
     assert window.evaluate("window.same") is True  # all of it without loading the page again
 
 
@@ -195,23 +195,23 @@ def test_a_certificate_is_shown_as_text_and_as_a_line(server: str, window: Any) 
     create(server)
     learn(server, LETTERS * 4)
     window.goto(server)
-    said(window, "#allowed-on", "not certified yet")
+    read_text(window, "#allowed-on", "not certified yet")
     assert not window.locator("#mistakes-chart .line.allowed").get_attribute("d")
     window.click("#certify")
-    text = said(
+    text = read_text(
         window, "#certified", r"made \d+ mistakes? on 20 examples.*allow at most [\d,]+ mistakes?", broken=False
     )
     most = re.search(r"at most ([\d,]+) mistake", text)
     assert most is not None
-    said(window, "#allowed", r"^[\d,]+$")
-    said(window, "#allowed-on", "^mistakes at most, in the run of the first 20 examples$")
+    read_text(window, "#allowed", r"^[\d,]+$")
+    read_text(window, "#allowed-on", "^mistakes at most, in the run of the first 20 examples$")
     window.check("#log")
     window.wait_for_function("document.querySelector('#mistakes-chart .line.allowed').getTotalLength() > 100")
     assert window.locator("#bounds-body tr").count() >= 1
     window.locator("#mistakes-chart").scroll_into_view_if_needed()
     box = window.locator("#mistakes-chart").bounding_box()
     window.mouse.move(box["x"] + box["width"] - 5, box["y"] + 100)
-    said(window, "#mistakes-chart .note", r"^\d+ mistakes? after 20 examples$")
+    read_text(window, "#mistakes-chart .note", r"^\d+ mistakes? after 20 examples$")
     with window.expect_download() as download:
         window.click("#save")
     saved = json.loads(download.value.path().read_text())
@@ -219,11 +219,11 @@ def test_a_certificate_is_shown_as_text_and_as_a_line(server: str, window: Any) 
     shown = [b for b in saved["bounds"] if "bound" in b and b["any_order"]]
     assert min(int(b["bound"]) for b in shown) == int(most[1].replace(",", ""))
     create(server, "other")
-    said(window, "#models-body", "other")
+    read_text(window, "#models-body", "other")
     window.click("#models-body a:has-text('other')")
-    said(window, "#certified", "^$")  # it was not of this one
+    read_text(window, "#certified", "^$")  # it was not of this one
     window.click("#certify")
-    said(window, "#certified", ".", broken=True)
+    read_text(window, "#certified", ".", broken=True)
 
 
 def test_the_tile_of_the_bound_is_updated_after_certifying(server: str, window: Any, tmp_path: Path) -> None:
@@ -246,13 +246,13 @@ def test_the_tile_of_the_bound_is_updated_after_certifying(server: str, window: 
     }
     for name, (before, after, number) in tiles.items():
         window.goto(f"{server}/#model/{name}")
-        said(window, "#chosen-name", f"^{name}$")
-        said(window, "#allowed-on", f"^{before}$")
+        read_text(window, "#chosen-name", f"^{name}$")
+        read_text(window, "#allowed-on", f"^{before}$")
         window.click("#certify")
-        said(window, "#certified", ".", broken=name == "uploaded")
-        said(window, "#allowed-on", f"^{after}$")
-        said(window, "#allowed", f"^{number}$")
-    said(window, "#error-of", "of the run: .*; that includes its run before it was uploaded$")
+        read_text(window, "#certified", ".", broken=name == "uploaded")
+        read_text(window, "#allowed-on", f"^{after}$")
+        read_text(window, "#allowed", f"^{number}$")
+    read_text(window, "#error-of", "of the run: .*; that includes its run before it was uploaded$")
     text = window.locator("#chosen .tiles").inner_text()
     assert re.findall(r".*[Ee]rror.*", text)[:2] == ["Progressive error", "Recent progressive error"]
 
@@ -260,26 +260,26 @@ def test_the_tile_of_the_bound_is_updated_after_certifying(server: str, window: 
 def test_champion_and_challenger_are_shown_side_by_side(server: str, window: Any) -> None:
     create(server)
     window.goto(server)
-    said(window, "#chosen-name", "^spam$")
+    read_text(window, "#chosen-name", "^spam$")
     window.click("#create summary")
     window.fill("#new-name", "rival")
     window.select_option("#new-challenges", "spam")
     window.click("#create-form button")
-    said(window, "#chosen-name", "^rival$")
+    read_text(window, "#chosen-name", "^rival$")
     learn(server, LETTERS * 2)
     rows = window.locator("#models-body tr")
-    said(window, "#models-body tr:nth-child(2)", "rival.*challenges spam")
-    said(window, "#models-body tr:nth-child(2) td:nth-child(4)", "^10$")
+    read_text(window, "#models-body tr:nth-child(2)", "rival.*challenges spam")
+    read_text(window, "#models-body tr:nth-child(2) td:nth-child(4)", "^10$")
     assert rows.first.inner_text().startswith("spam")
     assert window.locator("[aria-current]").inner_text() == "rival"
     window.click("#refresh")
-    said(window, "#stream-body", r"rival.*mistakes? on 10 examples; the champion \d+")
+    read_text(window, "#stream-body", r"rival.*mistakes? on 10 examples; the champion \d+")
     window.fill("#features", "free")
     window.fill("#label", "spam")
     window.click("#learn")
-    said(window, "#tried", "challenger|champion", broken=True)
+    read_text(window, "#tried", "challenger|champion", broken=True)
     window.go_back()
-    said(window, "#chosen-name", "^spam$")
+    read_text(window, "#chosen-name", "^spam$")
 
 
 def test_names_are_escaped(server: str, window: Any) -> None:
@@ -289,24 +289,24 @@ def test_names_are_escaped(server: str, window: Any) -> None:
         call(server, "POST", "models/spam/learn", {"features": {"\u202edear": 1.0, "k": k}, "label": "</script><b>"})
     window.goto(f"{server}/#model/spam")
     window.click("#refresh")
-    said(window, "#weights-body", re.escape(NASTY))
-    said(window, "#weights-body", "\ufffddear")
-    said(window, "#chosen-what", re.escape("</script><b>"))
+    read_text(window, "#weights-body", re.escape(NASTY))
+    read_text(window, "#weights-body", "\ufffddear")
+    read_text(window, "#chosen-what", re.escape("</script><b>"))
     window.fill("#features", f"{NASTY} 1\n__proto__ 1")
     window.click("#predict")
-    said(window, "#tried", re.escape(f"Predicted “{NASTY}”"))
+    read_text(window, "#tried", re.escape(f"Predicted “{NASTY}”"))
     window.fill("#late-label", NASTY)
     window.click("#tell")
-    said(window, "#late-said", "Learned")
+    read_text(window, "#late-said", "Learned")
     window.fill("#late-id", NASTY)
     window.click("#tell")
-    said(window, "#late-said", ".", broken=True)
+    read_text(window, "#late-said", ".", broken=True)
     window.click("#create summary")
     window.fill("#new-name", NASTY)
     window.click("#create-form button")
-    said(window, "#create-said", ".", broken=True)
+    read_text(window, "#create-said", ".", broken=True)
     window.goto(f"{server}/#model/{NASTY}")
-    said(window, "#said", re.escape(f"There is no model named “{NASTY}”."), broken=True)
+    read_text(window, "#said", re.escape(f"There is no model named “{NASTY}”."), broken=True)
     assert window.locator("b:not(.tiles b)").count() == 0
 
 
@@ -314,41 +314,41 @@ def test_a_lost_connection_is_reported_and_restored(server: str, window: Any) ->
     create(server)
     window.route("**/v1/events", lambda route: route.abort())
     window.goto(server)
-    said(window, "#line", r"can’t be reached\. Trying again in (a second|\d+ seconds)\.")
+    read_text(window, "#line", r"can’t be reached\. Trying again in (a second|\d+ seconds)\.")
     learn(server, LETTERS)
     window.unroute("**/v1/events")
-    said(window, "#line", "^Live")
-    said(window, "#made-of", "of 5 examples")
+    read_text(window, "#line", "^Live")
+    read_text(window, "#made-of", "of 5 examples")
 
 
 def test_a_token_is_requested_and_stored_in_the_tab(guarded: tuple[str, str], window: Any) -> None:
     url, token = guarded
     window.goto(url)
-    said(window, "#token-said", "[Tt]oken", broken=True)
-    said(window, "#line", "^Not live")
+    read_text(window, "#token-said", "[Tt]oken", broken=True)
+    read_text(window, "#line", "^Not live")
     window.fill("#token", "wrong")
     window.keyboard.press("Enter")
     window.wait_for_selector("#token-section:visible")
-    said(window, "#token-said", "[Tt]oken", broken=True)
+    read_text(window, "#token-said", "[Tt]oken", broken=True)
     window.fill("#token", "ünfit")
     window.keyboard.press("Enter")
-    said(window, "#token-said", "copy it once more", broken=True)
+    read_text(window, "#token-said", "copy it once more", broken=True)
     window.fill("#token", token)
     window.keyboard.press("Enter")
-    said(window, "#line", "^Live")
+    read_text(window, "#line", "^Live")
     window.wait_for_selector("#token-section", state="hidden")
     assert window.locator("#token").input_value() == ""
     window.fill("#new-name", "spam")
     window.click("#create-form button")
-    said(window, "#chosen-name", "^spam$")
+    read_text(window, "#chosen-name", "^spam$")
     assert token in window.evaluate("JSON.stringify(sessionStorage)")
     assert window.evaluate("localStorage.length") == 0
     assert window.context.cookies() == []
     assert token not in window.content()
     window.reload()
-    said(window, "#line", "^Live")
+    read_text(window, "#line", "^Live")
     window.click("#forget")
-    said(window, "#token-said", "[Tt]oken", broken=True)
+    read_text(window, "#token-said", "[Tt]oken", broken=True)
     assert window.evaluate("sessionStorage.length") == 0
 
 
@@ -364,11 +364,11 @@ def test_nothing_is_wider_than_the_window(server: str, window: Any) -> None:
     window.click("#create summary")
     window.click("#points summary")
     window.click("#certify")
-    said(window, "#certified", "allow|theorem")
+    read_text(window, "#certified", "allow|theorem")
     window.fill("#features", "x" * 150)
     window.click("#predict")
-    said(window, "#tried", "Its id is")
-    said(window, "#weights-body", ".")
+    read_text(window, "#tried", "Its id is")
+    read_text(window, "#weights-body", ".")
     for width in (360, 1400, 800, 360):
         window.set_viewport_size({"width": width, "height": 800})
         window.wait_for_function("document.querySelector('#mistakes-chart').clientWidth <= innerWidth")
@@ -379,9 +379,9 @@ def test_everything_works_by_keyboard(server: str, window: Any) -> None:
     create(server)
     learn(server, LETTERS)
     window.goto(server)
-    said(window, "#made-of", "of 5 examples")
+    read_text(window, "#made-of", "of 5 examples")
     window.click("#create summary")
-    said(window, "#weights-body", ".")
+    read_text(window, "#weights-body", ".")
     window.evaluate("document.activeElement.blur()")
     wanted = window.evaluate(
         """[...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')]
@@ -403,12 +403,12 @@ def test_everything_works_by_keyboard(server: str, window: Any) -> None:
     window.keyboard.type("free 1")
     window.keyboard.press("Tab")
     window.keyboard.press("Enter")
-    said(window, "#tried", "Its id is")
+    read_text(window, "#tried", "Its id is")
     assert window.evaluate("document.activeElement.id") == "predict"  # the place is not lost
     window.focus("#late-label")
     window.keyboard.type("spam")
     window.keyboard.press("Enter")
-    said(window, "#late-said", "Learned")
+    read_text(window, "#late-said", "Learned")
 
 
 def luminance(colour: str) -> float:
@@ -488,10 +488,10 @@ def test_the_files_are_static_and_labelled() -> None:
 @pytest.mark.slow
 def test_events_are_parsed_whatever_the_chunks(server: str, window: Any) -> None:
     window.goto(server)
-    told = ['{"a": 1}', '{"ü": "€ 😀"}', "two\nlines", ""]
-    text = ": comment\n\nevent: models\r\ndata: " + told[0] + "\r\n\r\nretry: 3\ndata:" + told[1] + "\n\n"
+    sent = ['{"a": 1}', '{"ü": "€ 😀"}', "two\nlines", ""]
+    text = ": comment\n\nevent: models\r\ndata: " + sent[0] + "\r\n\r\nretry: 3\ndata:" + sent[1] + "\n\n"
     text += "event: x\rdata: two\rdata: lines\r\rid: 7\n\ndata\n\n"
-    expected = [["models", told[0]], ["message", told[1]], ["x", told[2]], ["message", told[3]]]
+    expected = [["models", sent[0]], ["message", sent[1]], ["x", sent[2]], ["message", sent[3]]]
     dice = random.Random(0)
     for most in (1, 2, 5, 1000):
         data, pieces = text.encode(), []
@@ -548,18 +548,18 @@ def test_the_drawn_bound_is_the_tightest_certified_one(server: str, window: Any)
 def test_a_confidence_line_is_drawn_only_where_the_server_gives_one(server: str, window: Any) -> None:
     window.goto(server)
     now = progressive(mistakes=5, examples=40, delta=0.05)
-    for told in (now, now * 0.9, None):
+    for sent in (now, now * 0.9, None):
         found = window.evaluate(
             """async (most) => { const { Curve } = await import("/curve.js");
               const curve = Curve.of([0, 10, 20].map((examples) => ({ examples, mistakes: examples / 5, bound: 1 })));
               curve.add({ examples: 40, mistakes: 5, most });
               return [curve.bound, curve.points.map(curve.most)]; }""",
-            told,
+            sent,
         )
         reckoned = [progressive(mistakes=m // 5, examples=m, delta=0.05) for m in (10, 20)]
         assert found == [
             None,
-            [None, *([pytest.approx(r, rel=1e-9) for r in reckoned] if told == now else [None, None]), told],
+            [None, *([pytest.approx(r, rel=1e-9) for r in reckoned] if sent == now else [None, None]), sent],
         ]
 
 

@@ -20,8 +20,8 @@ from novikoff.server.http import auth
 from novikoff.server.http.client_limits import BodyRate, ConnectionLimit
 from novikoff.server.http.middleware import ConcurrencyLimit
 from novikoff.server.ops.limits import Limits
-from tests.helpers.server.middleware import JSON_TYPE, ask, closed_gate, open_gate
-from tests.helpers.server.process import Nursery, Server, running
+from tests.helpers.server.middleware import JSON_TYPE, request, stack_with_tokens, stack_without_tokens
+from tests.helpers.server.process import ForkServer, Server, run_server
 
 SLOW_BODIES = 512
 
@@ -114,26 +114,26 @@ def test_a_client_with_too_many_requests_is_refused_and_others_are_not(tmp_path:
         await send({"type": "http.response.body", "body": b""})  # type: ignore[operator]
 
     async def run() -> None:
-        from tests.helpers.server.middleware import asking
+        from tests.helpers.server.middleware import send_request
 
-        gate = closed_gate(tmp_path, Limits(client_requests=2), slow)
+        middleware = stack_with_tokens(tmp_path, Limits(client_requests=2), slow)
 
-        def request(secret: str) -> asyncio.Task[object]:
+        def start_request(secret: str) -> asyncio.Task[object]:
             headers = JSON_TYPE | {"authorization": f"Bearer {secret}"}
-            return asyncio.create_task(asking(gate, "POST", "/v1/models/m/predict", headers, [b"{}"]))
+            return asyncio.create_task(send_request(middleware, "POST", "/v1/models/m/predict", headers, [b"{}"]))
 
-        first = [request(secrets[0]) for _ in range(2)]
+        first = [start_request(secrets[0]) for _ in range(2)]
         await asyncio.sleep(0.01)
-        refused = await request(secrets[0])
+        refused = await start_request(secrets[0])
         assert (refused.status, refused.code) == (429, "too-many-client-requests")  # type: ignore[attr-defined]
         assert refused.headers["retry-after"] == "1"  # type: ignore[attr-defined]
-        other = request(secrets[1])
+        other = start_request(secrets[1])
         await asyncio.sleep(0.01)
         assert len(waiting) == 3
         for event in waiting:
             event.set()
         await asyncio.gather(*first, other)
-        assert len(gate.security.clients) == 0
+        assert len(middleware.security.clients) == 0
 
     asyncio.run(run())
 
@@ -142,27 +142,29 @@ def test_slots_are_released_however_a_request_ends(tmp_path: Path) -> None:
     async def fails(scope: object, receive: object, send: object) -> None:
         raise RuntimeError("a test")
 
-    gate = open_gate(tmp_path, Limits(client_requests=1), fails)
+    middleware = stack_without_tokens(tmp_path, Limits(client_requests=1), fails)
     for _ in range(3):
-        assert ask(gate, "POST", "/v1/models/m/predict", JSON_TYPE, [b"{}"]).status == 500
-        assert ask(gate, "POST", "/v1/models/m/predict", {"content-type": "text/plain"}, [b"{}"]).status == 415
-        assert ask(gate, "GET", "/v1/nothing").status == 404
-    assert len(gate.security.clients) == 0
+        assert request(middleware, "POST", "/v1/models/m/predict", JSON_TYPE, [b"{}"]).status == 500
+        assert (
+            request(middleware, "POST", "/v1/models/m/predict", {"content-type": "text/plain"}, [b"{}"]).status == 415
+        )
+        assert request(middleware, "GET", "/v1/nothing").status == 404
+    assert len(middleware.security.clients) == 0
 
 
 def test_a_token_with_too_many_connections_is_refused(tmp_path: Path) -> None:
     secret = auth.create_token(tmp_path, ["predict"], 1, "a")
     limit = ConnectionLimit(1)
-    gate = closed_gate(tmp_path, connections=limit)
+    middleware = stack_with_tokens(tmp_path, connections=limit)
     me = JSON_TYPE | {"authorization": f"Bearer {secret}"}
     peer = ("192.0.2.1", 5)  # of the requests below
     limit.open(peer, "192.0.2.1")
-    assert ask(gate, "POST", "/v1/models/m/predict", me, [b"{}"]).status == 200
+    assert request(middleware, "POST", "/v1/models/m/predict", me, [b"{}"]).status == 200
     assert limit.owner(peer) == secret[4:12]
     limit.close(peer)
     limit.open(("192.0.2.1", 6), secret[4:12])
     limit.open(peer, "192.0.2.1")
-    answer = ask(gate, "POST", "/v1/models/m/predict", me, [b"{}"])
+    answer = request(middleware, "POST", "/v1/models/m/predict", me, [b"{}"])
     assert (answer.status, answer.code) == (429, "too-many-client-connections")
     assert answer.headers["connection"] == "close"
 
@@ -200,12 +202,12 @@ def latencies(server: Server, secret: str, count: int) -> tuple[Counter[int], li
 
 
 @pytest.mark.parametrize("limited", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_slow_bodies_of_one_client_do_not_delay_another(nursery: Nursery, tmp_path: Path, limited: bool) -> None:
+def test_slow_bodies_of_one_client_do_not_delay_another(fork_server: ForkServer, tmp_path: Path, limited: bool) -> None:
     folder = tmp_path / "data"
     folder.mkdir(mode=0o700)
     slow, shop = (auth.create_token(folder, ["admin"], 1, name) for name in ("slow", "shop"))
     options = [] if limited else ["--max-client-requests", "0", "--max-client-connections", "0"]
-    with running(nursery, folder, "--max-requests-per-second", "0", *options) as server:
+    with run_server(fork_server, folder, "--max-requests-per-second", "0", *options) as server:
         me = {"Authorization": f"Bearer {shop}"}
         assert server.ask("POST", "/v1/models", {"name": "m", "learner": "perceptron"}, me)[0] == 201
         _, before = latencies(server, shop, 100)
@@ -226,9 +228,9 @@ def test_slow_bodies_of_one_client_do_not_delay_another(nursery: Nursery, tmp_pa
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8 on loopback")
-def test_connections_of_one_address_leave_room_for_another(nursery: Nursery, tmp_path: Path) -> None:
+def test_connections_of_one_address_leave_room_for_another(fork_server: ForkServer, tmp_path: Path) -> None:
     limits = ("--max-client-connections", "40", "--max-concurrent-requests", "40")
-    with running(nursery, tmp_path / "data", *limits) as server:
+    with run_server(fork_server, tmp_path / "data", *limits) as server:
         server.make()
         lines = [
             socket.create_connection(("127.0.0.1", server.port), timeout=8, source_address=("127.0.0.2", 0))
@@ -256,12 +258,14 @@ def test_connections_of_one_address_leave_room_for_another(nursery: Nursery, tmp
                 line.close()
 
 
-def test_a_connection_beyond_the_limit_of_its_token_is_refused_and_closed(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_connection_beyond_the_limit_of_its_token_is_refused_and_closed(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
     folder = tmp_path / "data"
     folder.mkdir(mode=0o700)
     secret = auth.create_token(folder, ["predict"], 1, "a")
     request = f"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {secret}\r\n\r\n".encode()
-    with running(nursery, folder, "--max-client-connections", "2") as server, contextlib.ExitStack() as stack:
+    with run_server(fork_server, folder, "--max-client-connections", "2") as server, contextlib.ExitStack() as stack:
         answers = []
         for _ in range(3):
             line = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=8))
@@ -274,7 +278,7 @@ def test_a_connection_beyond_the_limit_of_its_token_is_refused_and_closed(nurser
         assert b"too-many-client-connections" in answers[-1]
 
 
-def test_a_token_is_checked_again_on_an_open_connection(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_token_is_checked_again_on_an_open_connection(fork_server: ForkServer, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir(mode=0o700)
     first, other = (auth.create_token(folder, [scope], 1, scope) for scope in ("admin", "predict"))
@@ -282,7 +286,7 @@ def test_a_token_is_checked_again_on_an_open_connection(nursery: Nursery, tmp_pa
     def ask(secret: str) -> int:
         return server.ask("POST", "/v1/models/m/promote", headers={"Authorization": f"Bearer {secret}"})[0]
 
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         assert [ask(secret) for secret in (first, first, other, first, first[:-1])] == [404, 404, 403, 404, 401]
         assert ask(first) == 404
         auth.revoke_token(folder, "admin")
@@ -294,9 +298,9 @@ def test_a_token_is_checked_again_on_an_open_connection(nursery: Nursery, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_body_below_the_minimum_rate_ends(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_body_below_the_minimum_rate_ends(fork_server: ForkServer, tmp_path: Path) -> None:
     options = ("--min-body-bytes-per-second", "1000", "--body-rate-grace-seconds", "1")
-    with running(nursery, tmp_path / "data", *options) as server:
+    with run_server(fork_server, tmp_path / "data", *options) as server:
         server.make()
         head = (
             b"POST /v1/models/m/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: %b\r\nContent-Length: 1000\r\n\r\n"

@@ -27,7 +27,7 @@ from novikoff.server.http.auth import TokenStore
 from novikoff.server.http.connections import build_protocol
 from novikoff.server.ops.audit import AuditLog
 from novikoff.server.ops.limits import Limits
-from tests.helpers.server.middleware import Gate
+from tests.helpers.server.middleware import MiddlewareStack
 
 LIMITS = Limits(body=100_000, upload=1_000_000, head=4096, concurrent=20)
 PATIENCE = 0.4
@@ -60,14 +60,14 @@ class Served:
 
     def __init__(self, folder: Path, **more: Any) -> None:
         self.seen: list[tuple[str, int]] = []
-        gate = Gate(
+        stack = MiddlewareStack(
             app, tokens=TokenStore(folder), limits=LIMITS, loopback=True, audit=AuditLog(folder),
             observe=lambda name, status, _: self.seen.append((name, status)),
         )  # fmt: skip
-        self.gate = gate
+        self.gate = stack
         self.kind = build_protocol(LIMITS)
         config = uvicorn.Config(
-            gate,
+            stack,
             port=0,
             http=self.kind,
             ws="none",
@@ -97,14 +97,14 @@ class Served:
                 for piece in pieces:
                     line.sendall(piece)
                     time.sleep(pause)
-            return everything(line)
+            return read_all(line)
 
     def is_well(self) -> bool:
         answer = self.say(b"GET /healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
         return answer.startswith(b"HTTP/1.1 200 ")
 
 
-def everything(line: socket.socket) -> bytes:
+def read_all(line: socket.socket) -> bytes:
     answer = b""
     while True:
         try:
@@ -244,15 +244,15 @@ def test_half_closed_connections_are_answered(served: Served) -> None:
     with served.connect() as line:
         line.sendall(LEARN.replace(b"spam", b"slow") + b"Content-Length: 2\r\n\r\n{}")
         line.shutdown(socket.SHUT_WR)
-        assert everything(line).endswith(b"\r\n2\r\n0\r\n\r\n")
+        assert read_all(line).endswith(b"\r\n2\r\n0\r\n\r\n")
     for half in (b"GET / HT", LEARN, LEARN + b"Content-Length: 5\r\n\r\n{}"):
         with served.connect() as line:
             line.sendall(half)
             line.shutdown(socket.SHUT_WR)
-            assert code(everything(line)) == (400, "incomplete-request")
+            assert code(read_all(line)) == (400, "incomplete-request")
     with served.connect() as line:
         line.shutdown(socket.SHUT_WR)
-        assert everything(line) == b""
+        assert read_all(line) == b""
 
 
 def test_disconnected_clients_do_not_stop_the_server(served: Served) -> None:
@@ -280,7 +280,7 @@ def test_the_client_can_read_why_its_body_is_refused(served: Served) -> None:
         line.sendall(b"POST /v1/models/spam/learn HTTP/1.1\r\n" + HOST + b"Content-Length: 50000\r\n\r\n")
         assert line.recv(65536).startswith(b"HTTP/1.1 415 ")
         line.sendall(b"y" * 50000 + b"GET /healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
-        assert everything(line).startswith(b"HTTP/1.1 200 ")
+        assert read_all(line).startswith(b"HTTP/1.1 200 ")
 
 
 def test_many_slow_clients_do_not_block_others(served: Served) -> None:
@@ -312,7 +312,7 @@ def test_expect_100_continue_is_answered(served: Served) -> None:
         line.sendall(LEARN + b"Expect: 100-continue\r\nConnection: close\r\nContent-Length: 2\r\n\r\n")
         assert line.recv(65536).startswith(b"HTTP/1.1 100 ")
         line.sendall(b"{}")
-        assert everything(line).startswith(b"HTTP/1.1 200 ")
+        assert read_all(line).startswith(b"HTTP/1.1 200 ")
 
 
 def test_timeouts_apply_to_tls_connections(tmp_path: Path) -> None:
@@ -328,10 +328,10 @@ def test_timeouts_apply_to_tls_connections(tmp_path: Path) -> None:
         context = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
         with context.wrap_socket(served.connect(), server_hostname="localhost") as line:
             line.sendall(LEARN + b"Connection: close\r\nContent-Length: 2\r\n\r\n{}")
-            assert everything(line).endswith(b"\r\n2\r\n0\r\n\r\n")
+            assert read_all(line).endswith(b"\r\n2\r\n0\r\n\r\n")
         with context.wrap_socket(served.connect(), server_hostname="localhost") as line:
             line.sendall(b"GET / HTTP/1.1\r\nHost: loc")
-            answer = everything(line)
+            answer = read_all(line)
             assert answer == b"" or code(answer) == (408, "header-timeout")
     finally:
         served.stop()

@@ -51,16 +51,16 @@ SETTINGS = {"p-norm-perceptron": {"p": 10}, "winnow": {"threshold": 4}, "winnow-
 def serving(folder: Path, *, raise_server_exceptions: bool = True) -> Iterator[Any]:
     """A client of an application that runs in this process."""
     prepare_folder(folder)
-    house, metrics = open_registry(folder, Limits()), Metrics()
+    registry, metrics = open_registry(folder, Limits()), Metrics()
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
-        house.start()
+        registry.start()
         yield
-        await house.stop()
+        await registry.stop()
 
-    security = Security(TokenStore(folder), house.limits, loopback=True, observe=metrics.http.observe)
-    app = ApiHandlers(house, metrics, security).build(lifespan)
+    security = Security(TokenStore(folder), registry.limits, loopback=True, observe=metrics.http.observe)
+    app = ApiHandlers(registry, metrics, security).build(lifespan)
     with TestClient(app, "http://localhost", raise_server_exceptions=raise_server_exceptions) as client:
         yield client
 

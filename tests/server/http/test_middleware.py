@@ -25,20 +25,20 @@ from novikoff.server.ops.limits import Limits
 from tests.helpers.server.middleware import (
     JSON_TYPE,
     LINES_TYPE,
-    Answer,
-    Gate,
-    ask,
-    asking,
-    bearer,
-    closed_gate,
-    echo,
-    open_gate,
+    AsgiResponse,
+    MiddlewareStack,
+    bearer_header,
+    echo_body_size,
+    request,
+    send_request,
+    stack_with_tokens,
+    stack_without_tokens,
 )
 
 # --- Tokens ---
 
 
-def look_again(reader: TokenStore) -> None:
+def expire_refresh(reader: TokenStore) -> None:
     """As if the second until the next look were over."""
     reader.next_refresh = 0.0
 
@@ -50,7 +50,7 @@ def test_only_the_hash_of_a_token_is_stored(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     assert secret.split("_", 2)[2] not in file.read_text()
     assert secret[13:] not in file.read_text()
-    granted = TokenStore(tmp_path).check(bearer(secret))
+    granted = TokenStore(tmp_path).check(bearer_header(secret))
     assert isinstance(granted, Grant)
     assert (granted.name, granted.scopes) == ("shop", {"learn"})
     assert [token.name for token in auth.list_tokens(tmp_path)] == ["shop"]
@@ -60,8 +60,8 @@ def test_admin_implies_the_others(tmp_path: Path) -> None:
     granted = TokenStore(tmp_path)
     assert not granted.closed()
     secret = auth.create_token(tmp_path, ["admin"], 1, "me")
-    look_again(granted)
-    found = granted.check(bearer(secret))
+    expire_refresh(granted)
+    found = granted.check(bearer_header(secret))
     assert isinstance(found, Grant)
     assert found.scopes == set(SCOPES)
     assert granted.closed()
@@ -80,11 +80,11 @@ def test_invalid_tokens_are_refused(tmp_path: Path) -> None:
         (b"Bearer ", "invalid-token"),
         (b"Bearer nvk_", "invalid-token"),
         (b"Bearer \xff\xfe_\xff_\x00", "invalid-token"),
-        (bearer(mixed), "invalid-token"),
-        (bearer(secret[:-1]), "invalid-token"),
-        (bearer(secret + "A"), "invalid-token"),
-        (bearer(secret.upper()), "invalid-token"),
-        (bearer(auth.list_tokens(tmp_path)[0].sha256), "invalid-token"),
+        (bearer_header(mixed), "invalid-token"),
+        (bearer_header(secret[:-1]), "invalid-token"),
+        (bearer_header(secret + "A"), "invalid-token"),
+        (bearer_header(secret.upper()), "invalid-token"),
+        (bearer_header(auth.list_tokens(tmp_path)[0].sha256), "invalid-token"),
     ]
     for header, code in wrong:
         refused = reader.check(header)
@@ -105,7 +105,7 @@ def test_every_secret_is_compared_in_constant_time(tmp_path: Path, monkeypatch: 
         return true(a, b)
 
     monkeypatch.setattr(auth.hmac, "compare_digest", watched)
-    for header in (bearer(secret), bearer("nvk_00000000_" + secret[13:]), b"Bearer nonsense"):
+    for header in (bearer_header(secret), bearer_header("nvk_00000000_" + secret[13:]), b"Bearer nonsense"):
         reader.check(header)
     assert compared == [(64, 64)] * 3
 
@@ -113,28 +113,28 @@ def test_every_secret_is_compared_in_constant_time(tmp_path: Path, monkeypatch: 
 def test_a_token_expires_and_is_revoked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     short, long = (auth.create_token(tmp_path, ["predict"], days, f"t{days}") for days in (1, 30))
     reader = TokenStore(tmp_path)
-    granted = reader.check(bearer(short))
+    granted = reader.check(bearer_header(short))
     assert isinstance(granted, Grant)
     assert reader.is_still_granted(granted)
     now = time.time()
     with monkeypatch.context() as later:
         later.setattr(auth.time, "time", lambda: now + 86_401)
-        refused = reader.check(bearer(short))
+        refused = reader.check(bearer_header(short))
         assert isinstance(refused, TokenRejection)
         assert refused.code == "expired-token"
         assert not reader.is_still_granted(granted)
-        assert isinstance(reader.check(bearer(long)), Grant)
+        assert isinstance(reader.check(bearer_header(long)), Grant)
     auth.revoke_token(tmp_path, "t1")
     auth.revoke_token(tmp_path, auth.list_tokens(tmp_path)[0].id)
-    look_again(reader)
+    expire_refresh(reader)
     assert not reader.is_still_granted(granted)
-    assert reader.check(bearer(short)) == reader.check(bearer(long)) == auth.UNKNOWN_TOKEN
+    assert reader.check(bearer_header(short)) == reader.check(bearer_header(long)) == auth.UNKNOWN_TOKEN
     assert reader.closed()
     assert len(reader) == 0
     (tmp_path / "tokens.json").unlink()  # nobody opens a running server by removing the file
-    look_again(reader)
+    expire_refresh(reader)
     assert reader.closed()
-    assert reader.check(bearer(short)) == auth.UNKNOWN_TOKEN
+    assert reader.check(bearer_header(short)) == auth.UNKNOWN_TOKEN
     with pytest.raises(InputError, match="no token 'x', but none at all"):
         auth.revoke_token(tmp_path, "x")
 
@@ -178,8 +178,8 @@ def test_an_invalid_token_file_refuses_every_request(tmp_path: Path, content: by
         TokenStore(tmp_path)
     with pytest.raises(InputError, match=sentence):
         auth.create_token(tmp_path, ["admin"], None, "you")
-    look_again(reader)
-    assert reader.check(bearer(secret)) == auth.TOKENS_UNREADABLE
+    expire_refresh(reader)
+    assert reader.check(bearer_header(secret)) == auth.TOKENS_UNREADABLE
     assert reader.problem is not None
     assert sentence in reader.problem
     assert reader.closed()
@@ -221,7 +221,7 @@ def test_concurrently_created_tokens_are_all_stored(tmp_path: Path) -> None:
 # --- Middleware ---
 
 
-def filled(route: Operation) -> str:
+def fill_path(route: Operation) -> str:
     return route.path.replace("{name}", "spam")
 
 
@@ -233,53 +233,53 @@ def headers_for(route: Operation, secret: str | None = None) -> dict[str, str]:
 @pytest.mark.parametrize("route", OPERATIONS, ids=lambda route: f"{route.method} {route.path}")
 def test_every_route_requires_its_scope(tmp_path: Path, route: Operation) -> None:
     secrets = {scope: auth.create_token(tmp_path, [scope], 1, scope) for scope in SCOPES}
-    gate = closed_gate(tmp_path)
+    stack = stack_with_tokens(tmp_path)
     for header in (None, "Bearer nvk_00000000_" + "a" * 43, "Basic eDp5"):
-        refused = ask(gate, route.method, filled(route), headers_for(route) | {"authorization": header})
+        refused = request(stack, route.method, fill_path(route), headers_for(route) | {"authorization": header})
         assert refused.status == 401
         assert refused.headers["www-authenticate"] == "Bearer"
     for scope, secret in secrets.items():
-        answer = ask(gate, route.method, filled(route), headers_for(route, secret))
+        answer = request(stack, route.method, fill_path(route), headers_for(route, secret))
         assert answer.status == (200 if scope in {route.scope, "admin"} else 403), scope
         if route.method == "GET":
-            assert ask(gate, "HEAD", filled(route), headers_for(route, secret)).status == answer.status
+            assert request(stack, "HEAD", fill_path(route), headers_for(route, secret)).status == answer.status
     auth.revoke_token(tmp_path, "admin")
-    look_again(gate.security.tokens)
-    assert ask(gate, route.method, filled(route), headers_for(route, secrets["admin"])).status == 401
+    expire_refresh(stack.security.tokens)
+    assert request(stack, route.method, fill_path(route), headers_for(route, secrets["admin"])).status == 401
 
 
 def test_public_routes_are_open_and_unknown_routes_are_hidden(tmp_path: Path) -> None:
     secret = auth.create_token(tmp_path, ["predict"], 1, "p")
-    gate = closed_gate(tmp_path)
+    stack = stack_with_tokens(tmp_path)
     for path in PUBLIC_PATHS:
-        assert ask(gate, "GET", path).status == 200
-        assert ask(gate, "HEAD", path).status == 200
-        assert ask(gate, "POST", path).status == 401
+        assert request(stack, "GET", path).status == 200
+        assert request(stack, "HEAD", path).status == 200
+        assert request(stack, "POST", path).status == 401
     me = {"authorization": f"Bearer {secret}"}
     for path in (
         "/v1", "/v1/", "/v2/models", "/v1/models/", "/v1/models//predict", "/v1/models/a/b/download", "/V1/models", "*",
         "", "/v1/models/spam/download\n", "/v1/models/spam/download/", "/v1/models\n", "//v1/models", "/etc/passwd",
     ):  # fmt: skip
-        assert ask(gate, "GET", path).status == 401, path
-        assert (answer := ask(gate, "GET", path, me)).status == 404, path
+        assert request(stack, "GET", path).status == 401, path
+        assert (answer := request(stack, "GET", path, me)).status == 404, path
         assert answer.code == "not-found"
-    answer = ask(gate, "PUT", "/v1/models/spam", me)
+    answer = request(stack, "PUT", "/v1/models/spam", me)
     assert (answer.status, answer.headers["allow"]) == (405, "DELETE, GET, HEAD")
-    assert ask(gate, "OPTIONS", "/v1/models/spam").status == 401
+    assert request(stack, "OPTIONS", "/v1/models/spam").status == 401
 
 
 def test_remote_requests_are_refused_without_a_token_file(tmp_path: Path) -> None:
-    gate = Gate(echo, tokens=TokenStore(tmp_path), limits=Limits(), loopback=False)
-    assert ask(gate, "GET", "/v1/models").status == 401
-    assert ask(gate, "GET", "/healthz").status == 200
+    stack = MiddlewareStack(echo_body_size, tokens=TokenStore(tmp_path), limits=Limits(), loopback=False)
+    assert request(stack, "GET", "/v1/models").status == 401
+    assert request(stack, "GET", "/healthz").status == 200
 
 
 def test_an_open_server_requires_tokens_once_the_first_is_created(tmp_path: Path) -> None:
-    gate = open_gate(tmp_path)
-    assert ask(gate, "DELETE", "/v1/models/spam").status == 200
+    stack = stack_without_tokens(tmp_path)
+    assert request(stack, "DELETE", "/v1/models/spam").status == 200
     auth.create_token(tmp_path, ["predict"], 1, "p")
-    look_again(gate.security.tokens)
-    assert ask(gate, "DELETE", "/v1/models/spam").status == 401
+    expire_refresh(stack.security.tokens)
+    assert request(stack, "DELETE", "/v1/models/spam").status == 401
 
 
 @pytest.mark.parametrize(
@@ -309,11 +309,11 @@ def test_an_open_server_requires_tokens_once_the_first_is_created(tmp_path: Path
 )
 def test_cross_site_requests_are_refused(tmp_path: Path, headers: dict[str, str], status: int) -> None:
     path = "/v1/models/spam/promote"
-    assert ask(open_gate(tmp_path), "POST", path, headers).status == status
+    assert request(stack_without_tokens(tmp_path), "POST", path, headers).status == status
     secret = auth.create_token(tmp_path, ["admin"], 1, "me")
     if headers.get("host") is None or status == 200:  # with tokens every name is right
         headers = {**headers, "authorization": f"Bearer {secret}"}
-        assert ask(closed_gate(tmp_path), "POST", path, headers).status == status
+        assert request(stack_with_tokens(tmp_path), "POST", path, headers).status == status
 
 
 @pytest.mark.parametrize(
@@ -334,23 +334,23 @@ def test_cross_site_requests_are_refused(tmp_path: Path, headers: dict[str, str]
     ],
 )
 def test_form_content_types_are_refused(tmp_path: Path, kind: str, status: int) -> None:
-    answer = ask(open_gate(tmp_path), "POST", "/v1/models/spam/predict", {"content-type": kind}, [b"{}"])
+    answer = request(stack_without_tokens(tmp_path), "POST", "/v1/models/spam/predict", {"content-type": kind}, [b"{}"])
     assert answer.status == status
     if status == 415:
         assert answer.code == "unsupported-media-type"
 
 
 def test_unexpected_and_compressed_bodies_are_refused(tmp_path: Path) -> None:
-    gate = open_gate(tmp_path)
-    assert ask(gate, "POST", "/v1/models/spam/promote", {"content-length": "0"}).status == 200
-    assert ask(gate, "POST", "/v1/models/spam/promote", {"content-length": "2"}).code == "unexpected-body"
-    assert ask(gate, "GET", "/v1/models", {"transfer-encoding": "chunked"}).code == "unexpected-body"
-    packed = ask(gate, "POST", "/v1/models/spam/learn", JSON_TYPE | {"content-encoding": "gzip"})
+    stack = stack_without_tokens(tmp_path)
+    assert request(stack, "POST", "/v1/models/spam/promote", {"content-length": "0"}).status == 200
+    assert request(stack, "POST", "/v1/models/spam/promote", {"content-length": "2"}).code == "unexpected-body"
+    assert request(stack, "GET", "/v1/models", {"transfer-encoding": "chunked"}).code == "unexpected-body"
+    packed = request(stack, "POST", "/v1/models/spam/learn", JSON_TYPE | {"content-encoding": "gzip"})
     assert (packed.status, packed.code) == (415, "unsupported-encoding")
 
 
 def test_duplicate_headers_are_refused(tmp_path: Path) -> None:
-    gate = open_gate(tmp_path)
+    stack = stack_without_tokens(tmp_path)
     sent: list[Any] = []
 
     async def send(message: Any) -> None:
@@ -366,44 +366,44 @@ def test_duplicate_headers_are_refused(tmp_path: Path) -> None:
         ]
         scope = {"type": "http", "method": "GET", "path": "/v1/models", "headers": headers, "client": None}
         sent.clear()
-        asyncio.run(gate(scope, send, send))  # type: ignore[arg-type]
-        assert Answer(sent).code == "duplicate-header"
+        asyncio.run(stack(scope, send, send))  # type: ignore[arg-type]
+        assert AsgiResponse(sent).code == "duplicate-header"
 
 
 def test_large_bodies_are_refused(tmp_path: Path) -> None:
-    gate = open_gate(tmp_path, Limits(body=10, upload=20))
+    stack = stack_without_tokens(tmp_path, Limits(body=10, upload=20))
     learn, made = "/v1/models/spam/learn", "/v1/models"
     file = {"content-type": "application/octet-stream"}
-    refused = ask(gate, "POST", learn, JSON_TYPE | {"content-length": "11"}, [{"type": "never read"}])
+    refused = request(stack, "POST", learn, JSON_TYPE | {"content-length": "11"}, [{"type": "never read"}])
     assert (refused.status, refused.code) == (413, "body-too-large")
-    assert ask(gate, "POST", learn, JSON_TYPE | {"content-length": "9" * 5000}).status == 413
-    assert ask(gate, "POST", learn, JSON_TYPE | {"content-length": "10"}, [b"x" * 10]).body == b"10"
-    assert ask(gate, "POST", made, file | {"content-length": "20"}, [b"x" * 20]).body == b"20"
-    assert ask(gate, "POST", made, file | {"content-length": "21"}).status == 413
+    assert request(stack, "POST", learn, JSON_TYPE | {"content-length": "9" * 5000}).status == 413
+    assert request(stack, "POST", learn, JSON_TYPE | {"content-length": "10"}, [b"x" * 10]).body == b"10"
+    assert request(stack, "POST", made, file | {"content-length": "20"}, [b"x" * 20]).body == b"20"
+    assert request(stack, "POST", made, file | {"content-length": "21"}).status == 413
     # In pieces of which nobody said the size before.
-    assert ask(gate, "POST", learn, JSON_TYPE, [b"x" * 5] * 2).body == b"10"
-    counted = ask(gate, "POST", learn, JSON_TYPE, [b"x" * 5] * 3)
+    assert request(stack, "POST", learn, JSON_TYPE, [b"x" * 5] * 2).body == b"10"
+    counted = request(stack, "POST", learn, JSON_TYPE, [b"x" * 5] * 3)
     assert (counted.status, counted.code, counted.ended) == (413, "body-too-large", True)
-    assert ask(gate, "POST", learn, LINES_TYPE, [b"x" * 5] * 300).body == b"1500"
-    assert gate.security.active == 0
+    assert request(stack, "POST", learn, LINES_TYPE, [b"x" * 5] * 300).body == b"1500"
+    assert stack.security.active == 0
 
 
 def test_request_rates_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
     monkeypatch.setattr("novikoff.server.http.middleware.time.monotonic", lambda: now[0])
     secrets = [auth.create_token(tmp_path, ["predict"], 1, name) for name in ("a", "b")]
-    gate = closed_gate(tmp_path, Limits(rate=3))
+    stack = stack_with_tokens(tmp_path, Limits(rate=3))
     me, you = ({"authorization": f"Bearer {secret}"} for secret in secrets)
-    assert [ask(gate, "GET", "/v1/models", me).status for _ in range(5)] == [200, 200, 200, 429, 429]
-    assert ask(gate, "GET", "/v1/models", you).status == 200
-    refused = ask(gate, "GET", "/v1/models", me)
+    assert [request(stack, "GET", "/v1/models", me).status for _ in range(5)] == [200, 200, 200, 429, 429]
+    assert request(stack, "GET", "/v1/models", you).status == 200
+    refused = request(stack, "GET", "/v1/models", me)
     assert (refused.code, refused.headers["retry-after"]) == ("rate-limited", "1")
     now[0] += 0.34
-    assert [ask(gate, "GET", "/v1/models", me).status for _ in range(2)] == [200, 429]
+    assert [request(stack, "GET", "/v1/models", me).status for _ in range(2)] == [200, 429]
     # Strangers share the bucket of their address.
-    assert [ask(gate, "GET", "/v1/models", {"authorization": f"Bearer {k}"}).status for k in range(4)] == [401] * 3 + [
-        429
-    ]
+    assert [request(stack, "GET", "/v1/models", {"authorization": f"Bearer {k}"}).status for k in range(4)] == [
+        401
+    ] * 3 + [429]
 
 
 def test_idle_rate_buckets_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,30 +418,30 @@ def test_idle_rate_buckets_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_concurrent_requests_are_limited(tmp_path: Path) -> None:
     async def crowd() -> list[int]:
-        door = asyncio.Event()
+        release = asyncio.Event()
 
         async def slow(scope: Any, receive: Any, send: Any) -> None:
-            await door.wait()
-            await echo(scope, receive, send)
+            await release.wait()
+            await echo_body_size(scope, receive, send)
 
-        gate = open_gate(tmp_path, Limits(concurrent=2), slow)
-        first = [asyncio.create_task(asking(gate, "GET", "/v1/models")) for _ in range(2)]
+        stack = stack_without_tokens(tmp_path, Limits(concurrent=2), slow)
+        first = [asyncio.create_task(send_request(stack, "GET", "/v1/models")) for _ in range(2)]
         await asyncio.sleep(0)
-        third = await asking(gate, "GET", "/v1/models")
+        third = await send_request(stack, "GET", "/v1/models")
         assert third.code == "too-many-concurrent-requests"
         assert third.headers["retry-after"] == "1"
-        health = asyncio.create_task(asking(gate, "GET", "/healthz"))  # also then
-        door.set()
+        health = asyncio.create_task(send_request(stack, "GET", "/healthz"))  # also then
+        release.set()
         done = [third.status, *[(await task).status for task in (*first, health)]]
-        return [*done, (await asking(gate, "GET", "/v1/models")).status]
+        return [*done, (await send_request(stack, "GET", "/v1/models")).status]
 
     assert asyncio.run(crowd()) == [503, 200, 200, 200, 200]
 
 
 def test_every_response_has_security_headers(tmp_path: Path) -> None:
-    for gate, tls in ((open_gate(tmp_path), False), (open_gate(tmp_path, tls=True), True)):
+    for stack, tls in ((stack_without_tokens(tmp_path), False), (stack_without_tokens(tmp_path, tls=True), True)):
         for path in ("/", "/healthz", "/v1/models", "/metrics", "/nowhere", "/v1/openapi.json"):
-            headers = ask(gate, "GET", path).headers
+            headers = request(stack, "GET", path).headers
             assert "default-src 'none'" in headers["content-security-policy"]
             assert "frame-ancestors 'none'" in headers["content-security-policy"]
             assert "unsafe" not in headers["content-security-policy"]
@@ -458,14 +458,14 @@ def test_an_application_error_gives_a_problem_document(tmp_path: Path, caplog: p
     async def fails(scope: Any, receive: Any, send: Any) -> None:
         raise KeyError("secret detail")
 
-    gate = open_gate(tmp_path, app=fails, observe=lambda *what: seen.append(what))
-    answer = ask(gate, "GET", "/v1/models")
+    stack = stack_without_tokens(tmp_path, app=fails, observe=lambda *what: seen.append(what))
+    answer = request(stack, "GET", "/v1/models")
     assert (answer.status, answer.code) == (500, "internal-error")
     assert b"secret" not in answer.body
     assert "secret detail" in caplog.text
     assert seen[0][:2] == ("models", 500)
     assert seen[0][2] >= 0
-    assert gate.security.active == 0
+    assert stack.security.active == 0
 
 
 def test_every_request_is_observed(tmp_path: Path) -> None:
@@ -474,13 +474,13 @@ def test_every_request_is_observed(tmp_path: Path) -> None:
     def observe(name: str, status: int, seconds: float) -> None:
         seen.append((name, status))
 
-    gate = closed_gate(tmp_path, observe=observe)
-    ask(gate, "GET", "/healthz")
-    ask(gate, "GET", "/v1/models")
-    ask(gate, "GET", "/nowhere")
-    gate = open_gate(tmp_path / "..", observe=observe)
+    stack = stack_with_tokens(tmp_path, observe=observe)
+    request(stack, "GET", "/healthz")
+    request(stack, "GET", "/v1/models")
+    request(stack, "GET", "/nowhere")
+    stack = stack_without_tokens(tmp_path / "..", observe=observe)
     with pytest.raises(IndexError):  # nothing was sent: the client left while it sent its body
-        ask(gate, "POST", "/v1/models/spam/learn", JSON_TYPE, [b"x", {"type": "http.disconnect"}])
+        request(stack, "POST", "/v1/models/spam/learn", JSON_TYPE, [b"x", {"type": "http.disconnect"}])
     assert seen == [("healthz", 200), ("models", 401), ("unknown", 401), ("learn", 499)]
 
 
@@ -494,11 +494,11 @@ def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
         for sent in range(5):
             if sent == 3:
                 auth.revoke_token(tmp_path, "dashboard")
-                look_again(gate.security.tokens)
+                expire_refresh(stack.security.tokens)
             await send({"type": "http.response.body", "body": b"data\n\n", "more_body": True})
 
-    gate = closed_gate(tmp_path, app=events)
-    answer = ask(gate, "GET", "/v1/events", {"authorization": f"Bearer {secret}"})
+    stack = stack_with_tokens(tmp_path, app=events)
+    answer = request(stack, "GET", "/v1/events", {"authorization": f"Bearer {secret}"})
     assert (answer.body, answer.ended, sent) == (b"data\n\n" * 3, False, 3)
     # Streams that come: the app sees a client that left.
     secret = auth.create_token(tmp_path, ["learn"], 1, "feeder")
@@ -509,28 +509,28 @@ def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
             came.append((await receive())["type"])
             if k == 1:
                 auth.revoke_token(tmp_path, "feeder")
-                look_again(gate.security.tokens)
+                expire_refresh(stack.security.tokens)
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
-    gate = closed_gate(tmp_path, app=learn)
+    stack = stack_with_tokens(tmp_path, app=learn)
     me = LINES_TYPE | {"authorization": f"Bearer {secret}"}
     with pytest.raises(IndexError):
-        ask(gate, "POST", "/v1/models/spam/learn", me, [b"line\n"] * 5)
+        request(stack, "POST", "/v1/models/spam/learn", me, [b"line\n"] * 5)
     assert came == ["http.request"] * 2 + ["http.disconnect"] * 3
 
 
 def test_the_audit_log_records_changes(tmp_path: Path) -> None:
     secret = auth.create_token(tmp_path, ["admin"], 1, "boss")
     audit = AuditLog(tmp_path)
-    gate = closed_gate(tmp_path, audit=audit)
+    stack = stack_with_tokens(tmp_path, audit=audit)
     boss = {"authorization": f"Bearer {secret}"}
-    ask(gate, "POST", "/v1/models", boss | JSON_TYPE, [b"{}"])
-    ask(gate, "POST", "/v1/models", boss | {"content-type": "application/octet-stream"})
-    ask(gate, "DELETE", "/v1/models/spam", boss)
-    ask(gate, "GET", "/v1/models/spam/download", boss)
-    ask(gate, "GET", "/v1/models", boss)  # not of an administrator
-    ask(gate, "GET", f"/v1/models/{secret}/ledger", {"authorization": f"Bearer {secret}x"})
-    ask(gate, "GET", "/v1/models/a\nb/ledger")
+    request(stack, "POST", "/v1/models", boss | JSON_TYPE, [b"{}"])
+    request(stack, "POST", "/v1/models", boss | {"content-type": "application/octet-stream"})
+    request(stack, "DELETE", "/v1/models/spam", boss)
+    request(stack, "GET", "/v1/models/spam/download", boss)
+    request(stack, "GET", "/v1/models", boss)  # not of an administrator
+    request(stack, "GET", f"/v1/models/{secret}/ledger", {"authorization": f"Bearer {secret}x"})
+    request(stack, "GET", "/v1/models/a\nb/ledger")
     text = (tmp_path / "audit.log").read_text()
     assert (tmp_path / "audit.log").stat().st_mode & 0o777 == 0o600
     assert secret not in text
@@ -548,12 +548,12 @@ def test_the_audit_log_records_changes(tmp_path: Path) -> None:
 
 def test_unauthenticated_requests_cannot_fill_the_audit_log(tmp_path: Path) -> None:
     audit = AuditLog(tmp_path, size=4000, kept=2)
-    gate = closed_gate(tmp_path, audit=audit)
+    stack = stack_with_tokens(tmp_path, audit=audit)
     for k in range(300):
-        ask(gate, "DELETE", "/v1/models/" + "x" * 5000, {"host": "a", "origin": "null"} if k % 2 else {})
+        request(stack, "DELETE", "/v1/models/" + "x" * 5000, {"host": "a", "origin": "null"} if k % 2 else {})
     assert audit.left_out >= 195
     audit._refusals.left = 1.0
-    ask(gate, "GET", "/v1/models")
+    request(stack, "GET", "/v1/models")
     for k in range(50):
         audit.action("create", number=k)
     files = sorted(path.name for path in tmp_path.glob("audit.log*"))
@@ -568,6 +568,6 @@ def test_unauthenticated_requests_cannot_fill_the_audit_log(tmp_path: Path) -> N
 
 
 def test_an_unwritable_audit_log_does_not_block_requests(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    gate = open_gate(tmp_path, audit=AuditLog(tmp_path / "missing"))
-    assert ask(gate, "DELETE", "/v1/models/spam").status == 200
+    stack = stack_without_tokens(tmp_path, audit=AuditLog(tmp_path / "missing"))
+    assert request(stack, "DELETE", "/v1/models/spam").status == 200
     assert "can't be written" in caplog.text

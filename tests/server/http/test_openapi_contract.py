@@ -17,7 +17,7 @@ import pytest
 
 from novikoff.server.http import auth
 from novikoff.server.http.routes import OPERATIONS
-from tests.helpers.server.process import NDJSON, Nursery, Server, running
+from tests.helpers.server.process import NDJSON, ForkServer, Server, run_server
 
 FUZZ_SECONDS = float(os.environ.get("NOVIKOFF_FUZZ", "1800"))
 OPEN = ("/healthz", "/readyz", "/v1/openapi.json")
@@ -25,8 +25,8 @@ SCOPE_OF = {(route.method, route.path.replace("{name}", "m")): route.scope for r
 
 
 @pytest.fixture
-def server(nursery: Nursery, tmp_path: Path) -> Iterator[Server]:
-    with running(nursery, tmp_path / "data") as one:
+def server(fork_server: ForkServer, tmp_path: Path) -> Iterator[Server]:
+    with run_server(fork_server, tmp_path / "data") as one:
         one.make()
         one.lines([({"a": 1.0, "b": -1.0}, "x"), ({"a": -1.0}, "y")])
         yield one
@@ -70,7 +70,7 @@ def requests_of(document: Any) -> Iterator[tuple[str, str, Any]]:
             yield method.upper(), path.replace("{name}", "m"), operation
 
 
-def test_every_route_requires_the_right_token(nursery: Nursery, tmp_path: Path) -> None:
+def test_every_route_requires_the_right_token(fork_server: ForkServer, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     made = {scope: auth.create_token(folder, [scope], None, scope) for scope in ("predict", "learn", "admin")}
@@ -80,7 +80,7 @@ def test_every_route_requires_the_right_token(nursery: Nursery, tmp_path: Path) 
     (folder / auth.AUTH_FILE).write_text(json.dumps(file))
     revoked = auth.create_token(folder, ["admin"], None, "revoked")
     auth.revoke_token(folder, "revoked")
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
 
         def status(method: str, path: str, token: str | None) -> int:
             headers = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -104,11 +104,11 @@ def test_every_route_requires_the_right_token(nursery: Nursery, tmp_path: Path) 
         assert asked >= 14
 
 
-def test_the_api_page_is_public_and_loads_no_other_file(nursery: Nursery, tmp_path: Path) -> None:
+def test_the_api_page_is_public_and_loads_no_other_file(fork_server: ForkServer, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     auth.create_token(folder, ["predict"], None, "p")
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         server.connection.request("GET", "/docs")
         answer = server.connection.getresponse()
         content = answer.read()
@@ -128,12 +128,12 @@ def test_errors_are_problem_details(server: Server) -> None:
     }  # fmt: skip
 
 
-def test_other_addresses_are_refused_without_tokens(nursery: Nursery, tmp_path: Path) -> None:
+def test_other_addresses_are_refused_without_tokens(fork_server: ForkServer, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="there are no tokens"):
-        Server(nursery, tmp_path / "data", "--host", "0.0.0.0")  # noqa: S104 - which is the point
+        Server(fork_server, tmp_path / "data", "--host", "0.0.0.0")  # noqa: S104 - which is the point
 
 
-def test_invalid_tls_options_are_refused(nursery: Nursery, tmp_path: Path) -> None:
+def test_invalid_tls_options_are_refused(fork_server: ForkServer, tmp_path: Path) -> None:
     junk = tmp_path / "junk.pem"
     junk.write_text("no key")
     for certificate, key, sentence in (
@@ -143,7 +143,7 @@ def test_invalid_tls_options_are_refused(nursery: Nursery, tmp_path: Path) -> No
     ):
         options = ["--tls-certificate", str(certificate), *(["--tls-key", str(key)] if key else [])]
         with pytest.raises(AssertionError, match=sentence):
-            Server(nursery, tmp_path / "data", *options)
+            Server(fork_server, tmp_path / "data", *options)
 
 
 BODIES = [

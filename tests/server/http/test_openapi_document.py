@@ -20,7 +20,7 @@ from novikoff.server.http.docs_page import DOCS_POLICY, render_docs
 from novikoff.server.http.openapi import build_document
 from novikoff.server.http.routes import OPERATIONS
 from novikoff.server.ops.limits import Limits
-from tests.helpers.server.middleware import Gate
+from tests.helpers.server.middleware import MiddlewareStack
 
 
 def references(part: Any) -> set[str]:
@@ -55,12 +55,12 @@ def test_every_route_has_its_scope_bodies_and_errors() -> None:
 
 
 def test_the_router_knows_every_documented_route(tmp_path: Path) -> None:
-    gate = Gate(None, tokens=TokenStore(tmp_path), limits=Limits(), loopback=True)
+    stack = MiddlewareStack(None, tokens=TokenStore(tmp_path), limits=Limits(), loopback=True)
     operations = {(operation.method, operation.path): operation for operation in OPERATIONS}
     for path, methods in build_document()["paths"].items():
         for method, operation in methods.items():
             scope = {"type": "http", "method": method.upper(), "path": path.replace("{name}", "a.b-c_1")}
-            found = next(r for r in gate.router.routes if r.matches(scope)[0] is Match.FULL)
+            found = next(r for r in stack.router.routes if r.matches(scope)[0] is Match.FULL)
             assert (found.path, method.upper() in found.methods) == (path, True)
             named = found.matches(scope)[1]["path_params"]
             assert named == ({"name": "a.b-c_1"} if "{name}" in path else {})

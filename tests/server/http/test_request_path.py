@@ -44,20 +44,20 @@ class Recorder:
 
 
 @contextlib.contextmanager
-def traced(folder: Path, recorder: Recorder) -> Iterator[Server]:
+def run_traced(folder: Path, recorder: Recorder) -> Iterator[Server]:
     """A server in a thread whose calls are recorded, and a client that has a connection to it."""
-    house = open_registry(folder, Limits())
+    registry = open_registry(folder, Limits())
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
-        house.start()
+        registry.start()
         yield
-        await house.stop()
+        await registry.stop()
 
-    protocol, metrics = build_protocol(house.limits), Metrics()
-    security = Security(TokenStore(house.folder), house.limits, loopback=True, observe=metrics.http.observe,
+    protocol, metrics = build_protocol(registry.limits), Metrics()
+    security = Security(TokenStore(registry.folder), registry.limits, loopback=True, observe=metrics.http.observe,
                         connections=protocol.monitor.clients)  # fmt: skip
-    app = ApiHandlers(house, metrics, security).build(lifespan)
+    app = ApiHandlers(registry, metrics, security).build(lifespan)
     server = uvicorn.Server(uvicorn.Config(app, port=0, http=protocol, ws="none", log_level="critical"))
     threading.setprofile(recorder)
     thread = threading.Thread(target=server.run)
@@ -76,7 +76,7 @@ def traced(folder: Path, recorder: Recorder) -> Iterator[Server]:
 
 
 @pytest.fixture(autouse=True)
-def steady(monkeypatch: pytest.MonkeyPatch) -> None:
+def stop_periodic_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the server does now and then is no part of a request: checks of late connections and of the token file."""
     monkeypatch.setattr(connections, "CHECK_INTERVAL_SECONDS", 3600.0)
     monkeypatch.setattr(auth, "REFRESH_INTERVAL_SECONDS", 3600.0)
@@ -88,7 +88,7 @@ def test_a_learn_request_enters_few_modules(tmp_path: Path, with_token: bool) ->
     prepare_folder(folder)
     secret = auth.create_token(folder, ["admin"], 1, "shop") if with_token else None
     headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
-    with traced(folder, recorder) as client:
+    with run_traced(folder, recorder) as client:
         assert client.ask("POST", "/v1/models", {"name": "m", "learner": "perceptron"}, headers)[0] == 201
 
         def learn(label: str, **more: str) -> int:

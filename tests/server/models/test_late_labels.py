@@ -11,7 +11,7 @@ import pytest
 
 from novikoff.server.models.pending_predictions import LabelledPrediction, LateLabelError, PendingPredictions, SignedIds
 from novikoff.server.ops.limits import Limits
-from tests.helpers.server.process import NDJSON, Nursery, Server, running
+from tests.helpers.server.process import NDJSON, ForkServer, Server, run_server
 
 
 def label(server: Server, name: str, label: Any) -> tuple[int, Any]:
@@ -99,9 +99,9 @@ def test_a_journal_row_stays_until_its_predictions_are_settled() -> None:
 # --- With one ---
 
 
-def test_a_prediction_is_labelled_only_once(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_prediction_is_labelled_only_once(fork_server: ForkServer, tmp_path: Path) -> None:
     few = ("--max-pending", "2", "--maintenance-interval-ms", "5")
-    with running(nursery, tmp_path / "data", *few) as server:
+    with run_server(fork_server, tmp_path / "data", *few) as server:
         server.make()
         ids = []
         for k in range(6):
@@ -114,12 +114,12 @@ def test_a_prediction_is_labelled_only_once(nursery: Nursery, tmp_path: Path) ->
                 assert label(server, ids[k], "yx"[k % 2])[0] == 409
         assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == 6
         server.kill()
-    with running(nursery, tmp_path / "data", *few) as server:
+    with run_server(fork_server, tmp_path / "data", *few) as server:
         assert label(server, ids[0], "x")[1]["status"] == "already learned"
 
 
-def test_refused_labels_in_a_stream_are_not_recorded(nursery: Nursery, tmp_path: Path) -> None:
-    with running(nursery, tmp_path / "data") as server:
+def test_refused_labels_in_a_stream_are_not_recorded(fork_server: ForkServer, tmp_path: Path) -> None:
+    with run_server(fork_server, tmp_path / "data") as server:
         server.make()
         server.lines([({"a": 1.0}, "x"), ({"a": -1.0}, "y")])
         ids = [server.predict({"a": float(k)})["id"] for k in range(4)]
@@ -133,29 +133,29 @@ def test_refused_labels_in_a_stream_are_not_recorded(nursery: Nursery, tmp_path:
         assert label(server, ids[2], "x")[0] == 409
         time.sleep(0.3)  # by then it is on the disk that ids[3] waits on
         server.kill()
-    with running(nursery, tmp_path / "data") as server:
+    with run_server(fork_server, tmp_path / "data") as server:
         assert label(server, ids[1], "x")[1]["status"] == "already learned"
         assert label(server, ids[3], "y")[1]["status"] == "learned"
 
 
-def test_a_label_refused_by_a_full_disk_can_be_retried_after_a_crash(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_label_refused_by_a_full_disk_can_be_retried_after_a_crash(fork_server: ForkServer, tmp_path: Path) -> None:
     often = ("--maintenance-interval-ms", "5")
-    with running(nursery, tmp_path / "data") as server:
+    with run_server(fork_server, tmp_path / "data") as server:
         server.make()
         name = server.predict({"a": 1.0})["id"]
         server.learn({"b": 1.0}, "x")
         server.kill()
-    with running(nursery, tmp_path / "data", *often, "--min-free-disk-bytes", str(1 << 60)) as server:
+    with run_server(fork_server, tmp_path / "data", *often, "--min-free-disk-bytes", str(1 << 60)) as server:
         assert label(server, name, "x")[0] == 507
         time.sleep(0.1)  # for housekeeping, which must not clear it away
         assert label(server, name, "x")[0] == 507
         assert counts(server)["waiting"] == 1
         server.kill()
-    with running(nursery, tmp_path / "data", *often) as server:
+    with run_server(fork_server, tmp_path / "data", *often) as server:
         assert label(server, name, "x")[1]["status"] == "learned"
         assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == 2
         time.sleep(0.1)  # what nobody needs is cleared away
         server.kill()
-    with running(nursery, tmp_path / "data", *often) as server:
+    with run_server(fork_server, tmp_path / "data", *often) as server:
         assert label(server, name, "x")[1]["status"] == "already learned"
         assert counts(server)["waiting"] == 0

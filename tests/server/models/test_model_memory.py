@@ -19,8 +19,8 @@ from novikoff.server.ops.limits import Limits
 from novikoff.server.storage.backup import create_backup
 from novikoff.server.storage.journal import open_read_only
 from novikoff.server.storage.recovery import open_registry
-from tests.helpers.server.process import NDJSON, Nursery, Server, running
-from tests.helpers.server.traffic import at_once
+from tests.helpers.server.process import NDJSON, ForkServer, Server, run_server
+from tests.helpers.server.traffic import call_concurrently
 
 MB = 1 << 20
 KESLER = {"learner": "kesler", "settings": {"estimator": {"name": "perceptron"}}}
@@ -41,8 +41,8 @@ def entries(server: Server, name: str = "m") -> int:
     return len(server.ask("GET", f"/v1/models/{name}/examples")[1].splitlines())
 
 
-def test_small_requests_can_not_make_a_model_larger_than_its_limit(nursery: Nursery, tmp_path: Path) -> None:
-    with running(nursery, tmp_path / "data", "--max-model-memory", "4M") as server:
+def test_small_requests_can_not_make_a_model_larger_than_its_limit(fork_server: ForkServer, tmp_path: Path) -> None:
+    with run_server(fork_server, tmp_path / "data", "--max-model-memory", "4M") as server:
         server.make("m", **KESLER)
         codes, learned = set(), 0
         for x, y in attack():
@@ -56,17 +56,19 @@ def test_small_requests_can_not_make_a_model_larger_than_its_limit(nursery: Nurs
         assert "--max-model-memory" in said["error"]
         assert server.learn({"a": 1.0}, "label 2")[0] == 200  # what needs nothing more is learned on
         assert server.predict({"a": 1.0})["label"].startswith("label")
-    with running(nursery, tmp_path / "data", "--max-model-memory", "4M") as server:
+    with run_server(fork_server, tmp_path / "data", "--max-model-memory", "4M") as server:
         assert server.predict({"a": 1.0})["label"].startswith("label")
         assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == learned + 1
 
 
 @pytest.mark.parametrize("learner", ["kesler", "voted-perceptron", "kernel-perceptron", "auto", "perceptron"])
-def test_concurrent_streams_and_requests_stay_within_the_limit(learner: str, nursery: Nursery, tmp_path: Path) -> None:
+def test_concurrent_streams_and_requests_stay_within_the_limit(
+    learner: str, fork_server: ForkServer, tmp_path: Path
+) -> None:
     examples = attack() if learner == "kesler" else [(x, f"{k % 2}") for k, (x, _) in enumerate(attack(10, 400))]
     settings = KESLER if learner == "kesler" else {"learner": learner}
     body = b"".join(json.dumps({"features": x, "label": y}).encode() + b"\n" for x, y in examples)
-    with running(nursery, tmp_path / "data", "--max-model-memory", "3M") as server:
+    with run_server(fork_server, tmp_path / "data", "--max-model-memory", "3M") as server:
         server.make("m", **settings)
         status, said = server.ask("POST", "/v1/models/m/learn?bad_lines=skip", body, NDJSON)
         assert status == 200, said
@@ -77,11 +79,11 @@ def test_concurrent_streams_and_requests_stay_within_the_limit(learner: str, nur
         for name, _ in others:
             server.make(name, **settings)
         calls = [lambda n=n, e=e: ask(server, n, e * 30) for n, e in others]
-        assert all(status == 200 for status, _ in at_once(*calls))
+        assert all(status == 200 for status, _ in call_concurrently(*calls))
         status, said = server.lines([({f"again {j}": 1.0 for j in range(30_000)}, examples[0][1])])
         assert (status, said["code"]) == (422, "model-too-large")
         assert server.learn({"a": 1.0}, examples[0][1])[0] in (200, 422)
-    with running(nursery, tmp_path / "data", "--max-model-memory", "3M") as server:
+    with run_server(fork_server, tmp_path / "data", "--max-model-memory", "3M") as server:
         assert "is stopped" not in server.said
         assert entries(server) >= learned
 
@@ -99,8 +101,8 @@ def ask(server: Server, name: str, examples: list[tuple[Any, Any]]) -> tuple[int
         line.close()
 
 
-def test_late_labels_count_towards_the_limit(nursery: Nursery, tmp_path: Path) -> None:
-    with running(nursery, tmp_path / "data", "--max-model-memory", "1M") as server:
+def test_late_labels_count_towards_the_limit(fork_server: ForkServer, tmp_path: Path) -> None:
+    with run_server(fork_server, tmp_path / "data", "--max-model-memory", "1M") as server:
         server.make()
         server.learn({"a": 1.0}, "x")
         name = server.predict({f"new {j}": 1.0 for j in range(20_000)})["id"]
@@ -111,9 +113,9 @@ def test_late_labels_count_towards_the_limit(nursery: Nursery, tmp_path: Path) -
         assert server.ask("GET", "/v1/models/m/ledger")[1]["pending"]["waiting"] == 1
 
 
-def test_the_memory_of_all_models_is_limited(nursery: Nursery, tmp_path: Path) -> None:
+def test_the_memory_of_all_models_is_limited(fork_server: ForkServer, tmp_path: Path) -> None:
     options = ("--max-model-memory", "2M", "--max-server-memory", "5M")
-    with running(nursery, tmp_path / "data", *options) as server:
+    with run_server(fork_server, tmp_path / "data", *options) as server:
         codes = []
         for k in range(5):
             server.make(f"m{k}")
@@ -121,20 +123,20 @@ def test_the_memory_of_all_models_is_limited(nursery: Nursery, tmp_path: Path) -
             codes.append((status, said.get("code")))
         assert codes[:2] == [(200, None)] * 2
         assert codes[-1] == (507, "server-out-of-memory")
-    with running(nursery, tmp_path / "data", *options) as server:
+    with run_server(fork_server, tmp_path / "data", *options) as server:
         assert "is stopped" not in server.said
 
 
-def test_an_entry_beyond_the_limit_stops_its_model_and_no_other(nursery: Nursery, tmp_path: Path) -> None:
+def test_an_entry_beyond_the_limit_stops_its_model_and_no_other(fork_server: ForkServer, tmp_path: Path) -> None:
     """Written before there was a limit, or the limit was lowered: the server starts, and nothing is lost."""
     folder = tmp_path / "data"
-    with running(nursery, folder, "--max-model-memory", "200M") as server:
+    with run_server(fork_server, folder, "--max-model-memory", "200M") as server:
         server.make("large", **KESLER)
         server.make("small")
         assert server.lines(attack(), "large")[0] == 200
         assert server.learn({"a": 1.0}, "x", "small")[0] == 200
     for _ in range(2):
-        with running(nursery, folder, "--max-model-memory", "4M") as server:
+        with run_server(fork_server, folder, "--max-model-memory", "4M") as server:
             assert "'large' is stopped: it would need" in server.said
             assert "Nothing is lost: start the server with a larger --max-model-memory" in server.said
             assert server.predict({"a": 1.0}, "small")["label"] == "x"
@@ -144,15 +146,15 @@ def test_an_entry_beyond_the_limit_stops_its_model_and_no_other(nursery: Nursery
                 body = {"features": {"a": 1.0}} | ({"label": "label 1"} if path == "learn" else {})
                 status, said = server.ask("POST", f"/v1/models/large/{path}", body)
                 assert (status, said["code"]) == (503, "broken-model")
-    with running(nursery, folder, "--max-model-memory", "200M") as server:
+    with run_server(fork_server, folder, "--max-model-memory", "200M") as server:
         assert "is stopped" not in server.said
         assert server.ask("GET", "/v1/models/large/ledger")[1]["examples"] == len(attack())
         assert server.predict({"a": 1.0}, "large")["label"] is not None
 
 
-def test_a_file_beyond_the_limit_is_not_loaded(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_file_beyond_the_limit_is_not_loaded(fork_server: ForkServer, tmp_path: Path) -> None:
     folder, options = tmp_path / "data", ("--checkpoint-examples", "1", "--maintenance-interval-ms", "10")
-    with running(nursery, folder, "--max-model-memory", "200M", *options) as server:
+    with run_server(fork_server, folder, "--max-model-memory", "200M", *options) as server:
         server.make("large", **KESLER)
         server.make("small")
         assert server.lines(attack(), "large")[0] == 200
@@ -161,26 +163,26 @@ def test_a_file_beyond_the_limit_is_not_loaded(nursery: Nursery, tmp_path: Path)
         server.stop()
     sizes = [path.stat().st_size for path in (folder / "models").iterdir()]
     assert max(sizes) > 4 * MB
-    with running(nursery, folder, "--max-model-memory", "4M", *options) as server:
+    with run_server(fork_server, folder, "--max-model-memory", "4M", *options) as server:
         assert "'large' is stopped" in server.said
         assert server.predict({"a": 1.0}, "small")["label"] == "x"
         server.stop()
-    with running(nursery, folder, "--max-model-memory", "200M") as server:
+    with run_server(fork_server, folder, "--max-model-memory", "200M") as server:
         assert server.ask("GET", "/v1/models/large/ledger")[1]["examples"] == expected
 
 
-def test_a_model_file_that_is_too_large_is_refused(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_model_file_that_is_too_large_is_refused(fork_server: ForkServer, tmp_path: Path) -> None:
     model = Kesler(AROW())
     for k in range(30):
         model.learn_one({f"{k} {j}": 1.0 for j in range(100)}, f"{k}")
-    with running(nursery, tmp_path / "data", "--max-model-memory", "1M") as server:
+    with run_server(fork_server, tmp_path / "data", "--max-model-memory", "1M") as server:
         headers = {"Content-Type": "application/octet-stream"}
         status, said = server.ask("POST", "/v1/models?name=m", to_bytes(model), headers)
         assert (status, said["code"]) == (422, "model-too-large")
 
 
-def test_a_challenger_that_grows_too_large_is_stopped_alone(nursery: Nursery, tmp_path: Path) -> None:
-    with running(nursery, tmp_path / "data", "--max-model-memory", "3M") as server:
+def test_a_challenger_that_grows_too_large_is_stopped_alone(fork_server: ForkServer, tmp_path: Path) -> None:
+    with run_server(fork_server, tmp_path / "data", "--max-model-memory", "3M") as server:
         server.make("m", "perceptron")
         server.make("c", "auto", challenges="m")
         for k in range(31):
@@ -231,11 +233,11 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_backups_and_data_are_readable_by_their_owner_only(nursery: Nursery, tmp_path: Path) -> None:
+def test_backups_and_data_are_readable_by_their_owner_only(fork_server: ForkServer, tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         folder, copy = tmp_path / "data", tmp_path / "new" / "copy"
-        with running(nursery, folder, "--checkpoint-examples", "1", "--maintenance-interval-ms", "10") as server:
+        with run_server(fork_server, folder, "--checkpoint-examples", "1", "--maintenance-interval-ms", "10") as server:
             server.make()
             server.learn({"a": 1.0}, "x")
             server.learn({"a": 1.0}, "y")
@@ -260,8 +262,8 @@ def test_backups_and_data_are_readable_by_their_owner_only(nursery: Nursery, tmp
         os.umask(before)
 
 
-def test_a_small_learner_can_be_uploaded(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_small_learner_can_be_uploaded(fork_server: ForkServer, tmp_path: Path) -> None:
     save(Perceptron().fit([[0.0], [1.0]], [0, 1]), tmp_path / "m.model")
-    with running(nursery, tmp_path / "data", "--max-model-memory", "1M") as server:
+    with run_server(fork_server, tmp_path / "data", "--max-model-memory", "1M") as server:
         headers = {"Content-Type": "application/octet-stream"}
         assert server.ask("POST", "/v1/models?name=m", (tmp_path / "m.model").read_bytes(), headers)[0] == 201

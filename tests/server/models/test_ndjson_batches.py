@@ -22,9 +22,9 @@ from novikoff.model_file import from_bytes, to_bytes
 from novikoff.server.models.batch_engine import BatchEngine
 from novikoff.server.models.features import get_encoder, predict_with_score
 from novikoff.server.models.ndjson_batch import ExampleError, IrregularLine, LineRun
-from tests.helpers.guard_pages import Fence, there_are_fences
-from tests.helpers.learners import ALL, fresh, suited
-from tests.helpers.multiclass_schemes import ONE_LABEL, SCHEMES, scheme, slow_unless, told
+from tests.helpers.guard_pages import GuardedMemory, has_guard_pages
+from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
+from tests.helpers.multiclass_schemes import SCHEMES, SINGLE_LABEL_SCHEMES, draw_labelled, make_scheme, slow_unless
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),  # without Numba
@@ -182,7 +182,7 @@ def test_generated_lines_are_read_as_by_json(made: list[Any]) -> None:
     assert not odd
 
 
-def damaged(rng: random.Random, data: bytes) -> bytes:
+def damage(rng: random.Random, data: bytes) -> bytes:
     out = bytearray(data)
     for _ in range(rng.randrange(1, 4)):
         at = rng.randrange(len(out))
@@ -218,21 +218,21 @@ def test_damaged_lines_are_reported(seed: int) -> None:
     """Whatever is taken as usual is what json.loads takes, and means the same."""
     rng = random.Random(seed)
     for _ in range(20 if JIT_DISABLED else 300):
-        check(b"\n".join(damaged(rng, rng.choice(GOOD)) for _ in range(4)))
+        check(b"\n".join(damage(rng, rng.choice(GOOD)) for _ in range(4)))
 
 
-@pytest.mark.skipif(not there_are_fences(), reason="there are no fences on this system")
+@pytest.mark.skipif(not has_guard_pages(), reason="there are no fences on this system")
 def test_nothing_is_read_past_the_text() -> None:
     rng = random.Random(5)
     limits, room = EventLimits(60, 50), 4
-    fences: list[Fence] = []
+    fences: list[GuardedMemory] = []
 
     def fenced(size: int, kind: Any) -> Any:
-        fences.append(Fence())
+        fences.append(GuardedMemory())
         return fences[-1].place((size,), kind, late=rng.random() < 0.8)
 
     for _ in range(10 if JIT_DISABLED else 200):
-        data = b"\n".join(damaged(rng, rng.choice(GOOD)) for _ in range(2))
+        data = b"\n".join(damage(rng, rng.choice(GOOD)) for _ in range(2))
         fences.clear()
         text = fenced(len(data) + 2 * PADDING_BYTES + 1, np.uint8)
         text[:] = 0
@@ -254,7 +254,7 @@ def test_nothing_is_read_past_the_text() -> None:
             )
             if what:
                 start, line_number = int(text.tobytes().index(b"\n", start)) + 1, line_number + 1
-        assert all(fence.is_whole() for fence in fences)
+        assert all(fence.is_intact() for fence in fences)
         assert line_number == data.count(b"\n") + (not data.endswith(b"\n"))
 
 
@@ -300,76 +300,80 @@ def stream(seed: int, name: str, rows: int = 60) -> list[tuple[dict[str, float],
     for t in range(rows):
         known = NAMES[: 4 + t // 8]  # new names now and then
         chosen = rng.permutation(known)[: rng.integers(0, len(known) + 1)].tolist() if t else known
-        values = suited(name, rng.standard_normal(len(chosen)) * (rng.random(len(chosen)) < 0.9))
+        values = clip_to_range(name, rng.standard_normal(len(chosen)) * (rng.random(len(chosen)) < 0.9))
         out.append((dict(zip(chosen, values.tolist(), strict=True)), ["no", "yes"][int(rng.integers(0, 2))]))
     return out
 
 
-def one_by_one(model: Any, examples: list[tuple[Any, Any]]) -> Any:
+def learn_one_by_one(model: Any, examples: list[tuple[Any, Any]]) -> Any:
     for x, y in examples:
         model.learn_one(x, y)
     return model
 
 
-def bulky(examples: list[tuple[Any, Any]]) -> bytes:
+def to_lines(examples: list[tuple[Any, Any]]) -> bytes:
     return b"\n".join(line(x, y) for x, y in examples)
 
 
-def learned(model: Any, bulk: BatchEngine, data: bytes) -> int:
+def learn_lines(model: Any, bulk: BatchEngine, data: bytes) -> int:
     return sum(bulk.learn(model, part) for part in bulk.runs(data) if isinstance(part, LineRun))
 
 
-def same_answers(model: Any, bulk: BatchEngine, asked: list[dict[str, float]]) -> None:
+def check_same_predictions(model: Any, bulk: BatchEngine, asked: list[dict[str, float]]) -> None:
     (run,) = bulk.runs(b"\n".join(map(line, asked)))
     assert isinstance(run, LineRun)
     before = to_bytes(model)
-    told, scores = bulk.predict(model, run)
+    predicted, scores = bulk.predict(model, run)
     assert to_bytes(model) == before
     one = [predict_with_score(model, x) for x in asked]
-    assert told == [label for label, _ in one]
-    assert [type(label) for label in told] == [type(label) for label, _ in one]
+    assert predicted == [label for label, _ in one]
+    assert [type(label) for label in predicted] == [type(label) for label, _ in one]
     assert np.array(scores).tobytes() == np.array([score for _, score in one]).tobytes()
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=slow_unless(n in QUICK)) for n in ALL])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=slow_unless(n in QUICK)) for n in ALL_LEARNERS])
 def test_every_learner_learns_and_predicts_batches_as_single_examples(name: str) -> None:
     examples = stream(3, name)
-    if ALL[name]._fixed_width_reason() is not None:
+    if ALL_LEARNERS[name]._fixed_width_reason() is not None:
         with pytest.raises(ExampleError):
-            learned(fresh(name), BatchEngine(), bulky(examples))
+            learn_lines(make_learner(name), BatchEngine(), to_lines(examples))
         return
-    model, bulk = fresh(name), BatchEngine()
-    twin = one_by_one(fresh(name), examples)
+    model, bulk = make_learner(name), BatchEngine()
+    reference = learn_one_by_one(make_learner(name), examples)
     for start, stop in [(0, 1), (1, 30), (30, 31), (31, 60)]:
-        assert learned(model, bulk, bulky(examples[start:stop])) == stop - start
-    assert to_bytes(model) == to_bytes(twin)
+        assert learn_lines(model, bulk, to_lines(examples[start:stop])) == stop - start
+    assert to_bytes(model) == to_bytes(reference)
     asked = [{**x, "unknown": 1.0, "other": 0.0} for x, _ in stream(4, name)]
-    same_answers(model, bulk, asked)
+    check_same_predictions(model, bulk, asked)
     again = from_bytes(to_bytes(model), "it")
     more = stream(5, name)
-    assert learned(again, BatchEngine(), bulky(more)) == len(more)
-    assert to_bytes(again) == to_bytes(one_by_one(twin, more))
+    assert learn_lines(again, BatchEngine(), to_lines(more)) == len(more)
+    assert to_bytes(again) == to_bytes(learn_one_by_one(reference, more))
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=slow_unless(n in ("kesler", "one-vs-all"))) for n in ONE_LABEL])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=slow_unless(n in ("kesler", "one-vs-all"))) for n in SINGLE_LABEL_SCHEMES]
+)
 def test_every_scheme_learns_and_predicts_batches_as_single_examples(name: str) -> None:
-    X, y = told(name, seed=2)
+    X, y = draw_labelled(name, seed=2)
     examples = [({f"f{j}": float(v) for j, v in enumerate(x) if v or j % 2}, c) for x, c in zip(X, y, strict=True)]
-    model, bulk, twin = scheme(name), BatchEngine(), one_by_one(scheme(name), examples)
-    assert learned(model, bulk, bulky(examples[:20])) == 20
-    assert learned(model, bulk, bulky(examples[20:])) == len(examples) - 20
-    assert to_bytes(model) == to_bytes(twin)
-    same_answers(model, bulk, [{**x, "unknown": 2.0} for x, _ in examples])
-    same_answers(model, bulk, [examples[0][0]])
+    model, bulk, reference = make_scheme(name), BatchEngine(), learn_one_by_one(make_scheme(name), examples)
+    assert learn_lines(model, bulk, to_lines(examples[:20])) == 20
+    assert learn_lines(model, bulk, to_lines(examples[20:])) == len(examples) - 20
+    assert to_bytes(model) == to_bytes(reference)
+    check_same_predictions(model, bulk, [{**x, "unknown": 2.0} for x, _ in examples])
+    check_same_predictions(model, bulk, [examples[0][0]])
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=slow_unless(False)) for n in SCHEMES if n not in ONE_LABEL])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=slow_unless(False)) for n in SCHEMES if n not in SINGLE_LABEL_SCHEMES]
+)
 def test_schemes_with_other_labels_predict_batches(name: str) -> None:
-    X, y = told(name, seed=2)
-    model = scheme(name)
+    X, y = draw_labelled(name, seed=2)
+    model = make_scheme(name)
     for x, label in zip(X, y, strict=True):
         model.learn_one({f"f{j}": float(v) for j, v in enumerate(x)}, label)
-    same_answers(model, BatchEngine(), [{f"f{j}": float(v) for j, v in enumerate(x)} for x in X])
+    check_same_predictions(model, BatchEngine(), [{f"f{j}": float(v) for j, v in enumerate(x)} for x in X])
 
 
 BAD: dict[str, tuple[Any, dict[str, float], Any]] = {
@@ -391,8 +395,8 @@ def test_a_refused_example_ends_the_batch_before_it(why: str) -> None:
     for prefix in (0, 12, 25, 40):
         mine, other = (type(model)(**model.get_params(deep=False)) for _ in range(2))
         bulk = BatchEngine()
-        one_by_one(other, good[:prefix])
-        (run,) = bulk.runs(bulky([*good[:prefix], (bad, label), *rest]))
+        learn_one_by_one(other, good[:prefix])
+        (run,) = bulk.runs(to_lines([*good[:prefix], (bad, label), *rest]))
         assert isinstance(run, LineRun)
         if prefix == 0 and why not in ("too large", "out of range", "no label", "a label that is no class"):
             continue
@@ -408,7 +412,7 @@ def test_a_refused_example_ends_the_batch_before_it(why: str) -> None:
             assert "brand" not in mine.feature_names_in_
         # What comes after it is learned as if it had not come.
         assert bulk.learn(mine, run.after(prefix + 1)) == len(rest)
-        assert to_bytes(mine) == to_bytes(one_by_one(other, rest))
+        assert to_bytes(mine) == to_bytes(learn_one_by_one(other, rest))
 
 
 def test_diverging_weights_stop_the_batch() -> None:
@@ -416,23 +420,23 @@ def test_diverging_weights_stop_the_batch() -> None:
         return SGD(loss="squared", schedule="constant", learning_rate=1e-15)
 
     examples = [({"a": 1e9, f"n{t}": 1.0}, t % 2) for t in range(60)]
-    (run,) = BatchEngine().runs(bulky(examples))
+    (run,) = BatchEngine().runs(to_lines(examples))
     assert isinstance(run, LineRun)
     mine, other = model(), model()
     with pytest.raises(ExampleError) as refused:
         BatchEngine().learn(mine, run)
     with pytest.raises(type(refused.value.problem)):
-        one_by_one(other, examples)
+        learn_one_by_one(other, examples)
     assert refused.value.taken == other.ledger_.examples > 8
     assert to_bytes(mine) == to_bytes(other)
 
 
 def test_changed_settings_are_refused() -> None:
     model, bulk, examples = Perceptron(), BatchEngine(), stream(1, "perceptron")
-    learned(model, bulk, bulky(examples))
+    learn_lines(model, bulk, to_lines(examples))
     model.set_params(margin=0.5)
     with pytest.raises(ExampleError, match="have changed"):
-        learned(model, bulk, bulky(examples))
+        learn_lines(model, bulk, to_lines(examples))
 
 
 def test_an_unfitted_model_predicts_no_label() -> None:
@@ -444,7 +448,7 @@ def test_an_unfitted_model_predicts_no_label() -> None:
 def test_features_that_overflow_are_refused_after_the_valid_ones() -> None:
     for model in (Winnow(threshold=3.0), Kesler(Perceptron())):
         bulk = BatchEngine()
-        learned(model, bulk, bulky(stream(1, "winnow")))
+        learn_lines(model, bulk, to_lines(stream(1, "winnow")))
         (run,) = bulk.runs(b"\n".join([*(line({"name1": 1.0}) for _ in range(20)), line({"name1": 1e200})]))
         assert isinstance(run, LineRun)
         with pytest.raises(ExampleError) as refused:
@@ -455,21 +459,21 @@ def test_features_that_overflow_are_refused_after_the_valid_ones() -> None:
 def test_several_models_learn_from_one_batch() -> None:
     """Bulk and single examples take turns; several models learn from one run."""
     examples = stream(9, "perceptron", rows=60)
-    one, other, twin = Perceptron(), Kesler(), Perceptron()
+    one, other, reference = Perceptron(), Kesler(), Perceptron()
     first, second = BatchEngine(), BatchEngine()
     for start in range(0, 60, 20):
-        (run,) = first.runs(bulky(examples[start : start + 20]))
+        (run,) = first.runs(to_lines(examples[start : start + 20]))
         assert isinstance(run, LineRun)
         first.learn(one, run)
         second.learn(other, run)
         for model in (one, other):
             model.predict_one({"single": 1.0, "name1": 1.0})
             model.learn_one({f"single{start}": 1.0, "name1": 1.0}, "yes")
-        one_by_one(twin, examples[start : start + 20])
-        twin.learn_one({f"single{start}": 1.0, "name1": 1.0}, "yes")
-    assert to_bytes(one) == to_bytes(twin)
-    same_answers(one, first, [x for x, _ in examples])
-    same_answers(other, second, [x for x, _ in examples])
+        learn_one_by_one(reference, examples[start : start + 20])
+        reference.learn_one({f"single{start}": 1.0, "name1": 1.0}, "yes")
+    assert to_bytes(one) == to_bytes(reference)
+    check_same_predictions(one, first, [x for x, _ in examples])
+    check_same_predictions(other, second, [x for x, _ in examples])
     one.fit(np.eye(3), [0, 1, 1])  # a model of another kind: columns with numbers
     same_numbers = [{"0": 1.0, "2": 2.0}] * 12
     (run,) = first.runs(b"\n".join(map(line, same_numbers)))
@@ -489,11 +493,11 @@ def test_numbered_columns_are_accepted() -> None:
             get_encoder(model)({bad: 1.0})
     (run,) = BatchEngine().runs(b"\n".join([line({"0": 1.0, "1": 0.5}, -1)] * 12 + [line({"x": 1.0}, 1)]))
     assert isinstance(run, LineRun)
-    twin = from_bytes(to_bytes(model), "it")
+    reference = from_bytes(to_bytes(model), "it")
     with pytest.raises(ExampleError, match="columns with numbers") as refused:
         BatchEngine().learn(model, run)
     assert refused.value.taken == 12
-    assert to_bytes(model) == to_bytes(one_by_one(twin, [({0: 1.0, 1: 0.5}, -1)] * 12))
+    assert to_bytes(model) == to_bytes(learn_one_by_one(reference, [({0: 1.0, 1: 0.5}, -1)] * 12))
 
 
 def test_hashed_features_are_accepted() -> None:

@@ -21,7 +21,7 @@ from novikoff.server.ops.limits import DAY_SECONDS, Limits
 from novikoff.server.ops.maintenance import MaintenanceTask
 from novikoff.server.storage.attribution import CURRENT_CLIENT
 from novikoff.server.storage.recovery import open_registry
-from tests.helpers.server.middleware import JSON_TYPE, Gate, ask, bearer, closed_gate
+from tests.helpers.server.middleware import JSON_TYPE, MiddlewareStack, bearer_header, request, stack_with_tokens
 
 DAYS = [-30, -8, 8, 3_000]
 LIMITS = Limits.given({"retain_days": 1, "checkpoint_examples": 1})
@@ -47,22 +47,22 @@ def test_the_steady_clock_does_not_jump_and_reports_a_jump_once(monkeypatch: pyt
     assert steady.new_jump() == pytest.approx(-days * DAY_SECONDS, abs=60)
 
 
-async def started(folder: Path) -> tuple[ModelRegistry, MaintenanceTask]:
-    house = open_registry(folder, LIMITS)
-    house.start()
-    if not house.models:
-        await house.create("m", learner_class("perceptron")(), None)
-    return house, MaintenanceTask(house)
+async def start_registry(folder: Path) -> tuple[ModelRegistry, MaintenanceTask]:
+    registry = open_registry(folder, LIMITS)
+    registry.start()
+    if not registry.models:
+        await registry.create("m", learner_class("perceptron")(), None)
+    return registry, MaintenanceTask(registry)
 
 
-def learn(house: ModelRegistry, body: bytes, key: str | None = None) -> Any:
-    served = house.find("m")
-    house.streams[served.stream].check_learner(served)
-    return house.streams[served.stream].learn_one(body, key)
+def learn(registry: ModelRegistry, body: bytes, key: str | None = None) -> Any:
+    served = registry.find("m")
+    registry.streams[served.stream].check_learner(served)
+    return registry.streams[served.stream].learn_one(body, key)
 
 
-def entries(house: ModelRegistry) -> int:
-    return int(house.journal.connection.execute("SELECT count(*) FROM entries").fetchone()[0])
+def entries(registry: ModelRegistry) -> int:
+    return int(registry.journal.connection.execute("SELECT count(*) FROM entries").fetchone()[0])
 
 
 @pytest.mark.parametrize("days", DAYS)
@@ -72,20 +72,20 @@ def test_predictions_keys_and_examples_survive_a_jump(
     lesson = b'{"features": {"a": 1}, "label": "x"}'
 
     async def run() -> None:
-        house, keeping = await started(tmp_path / "data")
-        await learn(house, lesson, "key")
-        name = house.keep(house.find("m"), {"b": 1.0}, clock.now())
+        registry, keeping = await start_registry(tmp_path / "data")
+        await learn(registry, lesson, "key")
+        name = registry.keep(registry.find("m"), {"b": 1.0}, clock.now())
         await keeping.once()
         jump(monkeypatch, days)
         await keeping.once()
         await keeping.once()
-        assert entries(house) == 1  # it is not a day old
-        assert (await learn(house, lesson, "key")).status == "already learned"
+        assert entries(registry) == 1  # it is not a day old
+        assert (await learn(registry, lesson, "key")).status == "already learned"
         late = b'{"id": "%b", "label": "y"}' % name.encode()
-        assert (await learn(house, late)).status == "learned"
+        assert (await learn(registry, late)).status == "learned"
         await keeping.once()
-        assert entries(house) == 2
-        await house.stop()
+        assert entries(registry) == 2
+        await registry.stop()
 
     asyncio.run(run())
 
@@ -95,27 +95,27 @@ def test_entries_with_future_times_expire(tmp_path: Path, monkeypatch: pytest.Mo
 
     async def ahead() -> str:
         monkeypatch.setattr(clock.CLOCK, "_offset", clock.CLOCK._offset + 3_000 * DAY_SECONDS)
-        house, _ = await started(tmp_path / "data")
-        await learn(house, b'{"features": {"a": 1}, "label": "x"}', "key")
-        name = house.keep(house.find("m"), {"b": 1.0}, clock.now())
-        await house.stop()
+        registry, _ = await start_registry(tmp_path / "data")
+        await learn(registry, b'{"features": {"a": 1}, "label": "x"}', "key")
+        name = registry.keep(registry.find("m"), {"b": 1.0}, clock.now())
+        await registry.stop()
         return name
 
     async def right(name: str) -> None:
         monkeypatch.undo()
-        house, keeping = await started(tmp_path / "data")
-        stream = house.streams[house.find("m").stream]
+        registry, keeping = await start_registry(tmp_path / "data")
+        stream = registry.streams[registry.find("m").stream]
         assert stream.waiting.kept[name].time <= clock.now()
         assert stream.keys["key"].time <= clock.now()
         await keeping.save_all()
         later = clock.now() + DAY_SECONDS + 60
         monkeypatch.setattr(clock, "now", lambda: later)
         await keeping.once()
-        assert (entries(house), len(stream.waiting.kept), len(stream.keys)) == (0, 0, 0)
+        assert (entries(registry), len(stream.waiting.kept), len(stream.keys)) == (0, 0, 0)
         with pytest.raises(RequestError) as caught:
-            await learn(house, b'{"id": "%b", "label": "y"}' % name.encode())
+            await learn(registry, b'{"id": "%b", "label": "y"}' % name.encode())
         assert caught.value.status == 410
-        await house.stop()
+        await registry.stop()
 
     asyncio.run(right(asyncio.run(ahead())))
 
@@ -125,14 +125,14 @@ def test_rate_limits_do_not_depend_on_the_wall_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int
 ) -> None:
     secret = auth.create_token(tmp_path, ["predict"], None, "a")
-    gate: Gate = closed_gate(tmp_path, Limits(rate=10))
+    stack: MiddlewareStack = stack_with_tokens(tmp_path, Limits(rate=10))
     me = JSON_TYPE | {"authorization": f"Bearer {secret}"}
-    statuses = [ask(gate, "POST", "/v1/models/m/predict", me, [b"{}"]).status for _ in range(12)]
+    statuses = [request(stack, "POST", "/v1/models/m/predict", me, [b"{}"]).status for _ in range(12)]
     assert statuses.count(429) >= 1
     jump(monkeypatch, days)
-    assert ask(gate, "POST", "/v1/models/m/predict", me, [b"{}"]).status == 429
+    assert request(stack, "POST", "/v1/models/m/predict", me, [b"{}"]).status == 429
     time.sleep(0.2)
-    assert ask(gate, "POST", "/v1/models/m/predict", me, [b"{}"]).status == 200
+    assert request(stack, "POST", "/v1/models/m/predict", me, [b"{}"]).status == 200
 
 
 def test_an_expired_token_is_not_revived_by_a_clock_that_is_set_back(
@@ -140,10 +140,10 @@ def test_an_expired_token_is_not_revived_by_a_clock_that_is_set_back(
 ) -> None:
     secret = auth.create_token(tmp_path, ["predict"], 1, "a")
     reader = TokenStore(tmp_path)
-    assert isinstance(reader.check(bearer(secret)), Grant)
+    assert isinstance(reader.check(bearer_header(secret)), Grant)
     monkeypatch.setattr(clock.CLOCK, "_offset", clock.CLOCK._offset + 2 * DAY_SECONDS)  # two days have passed
     jump(monkeypatch, -30)
-    assert not isinstance(reader.check(bearer(secret)), Grant)
+    assert not isinstance(reader.check(bearer_header(secret)), Grant)
 
 
 def test_without_a_token_no_client_is_recorded() -> None:

@@ -19,7 +19,7 @@ from novikoff.cli.main import main
 from novikoff.server.ops import log_limits, logs
 from novikoff.server.ops.audit import AuditLog
 from novikoff.server.ops.log_limits import LogRateLimit
-from tests.helpers.server.process import Nursery, running
+from tests.helpers.server.process import ForkServer, run_server
 
 
 def record(message: str = "bad request", level: int = logging.INFO, **more: Any) -> logging.LogRecord:
@@ -170,8 +170,8 @@ def test_failed_actions_share_the_rate_of_refused_requests(tmp_path: Path) -> No
 # --- A server ---
 
 
-def test_a_server_logs_lines_of_json_and_suppresses_floods(nursery: Nursery, tmp_path: Path) -> None:
-    with running(nursery, tmp_path / "data", "--log-format", "json", "--max-log-lines", "5") as server:
+def test_a_server_logs_lines_of_json_and_suppresses_floods(fork_server: ForkServer, tmp_path: Path) -> None:
+    with run_server(fork_server, tmp_path / "data", "--log-format", "json", "--max-log-lines", "5") as server:
         server.make()
         for _ in range(200):
             assert server.ask("POST", "/v1/models/m/learn", b"no JSON")[0] == 400

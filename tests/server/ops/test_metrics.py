@@ -14,13 +14,13 @@ from prometheus_client import parser
 
 from novikoff.server.http.routes import METRICS_TEXT
 from novikoff.server.ops import metrics
-from tests.helpers.server.process import Nursery, running
+from tests.helpers.server.process import ForkServer, run_server
 
 Sample = tuple[str, tuple[tuple[str, str], ...]]
 
 
-def test_prometheus_reads_every_number_with_its_type_and_help(nursery: Nursery, tmp_path: Path) -> None:
-    with running(nursery, tmp_path / "data") as server:
+def test_prometheus_reads_every_number_with_its_type_and_help(fork_server: ForkServer, tmp_path: Path) -> None:
+    with run_server(fork_server, tmp_path / "data") as server:
         server.make("m.1-a_b")
         server.make("n", challenges="m.1-a_b")
         for k in range(12):

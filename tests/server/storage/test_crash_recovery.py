@@ -21,7 +21,7 @@ import zstandard
 
 from novikoff import SGD, Kesler, Perceptron
 from novikoff.model_file import to_bytes
-from tests.helpers.server.process import NDJSON, NoServerError, Nursery, running
+from tests.helpers.server.process import NDJSON, ForkServer, ServerStartError, run_server
 
 LEARNERS = {"perceptron": Perceptron, "sgd": SGD, "kesler": Kesler}
 OFTEN = ("--checkpoint-examples", "20", "--maintenance-interval-ms", "3")
@@ -84,15 +84,15 @@ class Client(threading.Thread):
         return b"\n".join(lines), {**NDJSON, "Idempotency-Key": key}
 
 
-def crashes(nursery: Nursery, folder: Path, times: int, *options: str) -> list[Client]:
+def crash_repeatedly(fork_server: ForkServer, folder: Path, times: int, *options: str) -> list[Client]:
     luck = random.Random(times)
-    with running(nursery, folder, *OFTEN, *options) as server:
+    with run_server(fork_server, folder, *OFTEN, *options) as server:
         for name in LEARNERS:
             server.make(name, name)
         server.stop()
     clients = [Client(name, seed) for seed, name in enumerate(LEARNERS)]
     for turn in range(times):
-        with running(nursery, folder, *OFTEN, *options) as server:
+        with run_server(fork_server, folder, *OFTEN, *options) as server:
             clients = [client.again(server.port) for client in clients]
             for client in clients:
                 client.start()
@@ -102,14 +102,14 @@ def crashes(nursery: Nursery, folder: Path, times: int, *options: str) -> list[C
                 client.join()
                 assert client.problem is None, client.problem
         if turn % 20 == 19:
-            compare(nursery, folder, clients, *options)
-    compare(nursery, folder, clients, *options)
+            compare(fork_server, folder, clients, *options)
+    compare(fork_server, folder, clients, *options)
     return clients
 
 
-def compare(nursery: Nursery, folder: Path, clients: list[Client], *options: str) -> None:
+def compare(fork_server: ForkServer, folder: Path, clients: list[Client], *options: str) -> None:
     """After all that was under way has been sent again, each model is its twin's, byte for byte."""
-    with running(nursery, folder, *OFTEN, *options) as server:
+    with run_server(fork_server, folder, *OFTEN, *options) as server:
         for client in clients:
             if client.next is not None:
                 examples, key = client.next
@@ -127,17 +127,17 @@ def compare(nursery: Nursery, folder: Path, clients: list[Client], *options: str
 
 
 @pytest.mark.parametrize("kills", [60, pytest.param(1000, marks=pytest.mark.slow)])
-def test_kills_lose_no_acknowledged_example(kills: int, nursery: Nursery, tmp_path: Path) -> None:
-    clients = crashes(nursery, tmp_path / "data", kills)
+def test_kills_lose_no_acknowledged_example(kills: int, fork_server: ForkServer, tmp_path: Path) -> None:
+    clients = crash_repeatedly(fork_server, tmp_path / "data", kills)
     acknowledged = sum(client.acknowledged for client in clients)
     assert acknowledged > 1000 * kills // 150
     for client in clients:
-        assert to_bytes(replayed(tmp_path / "data", client.name_of_model)) == to_bytes(client.twin)
+        assert to_bytes(replay_journal(tmp_path / "data", client.name_of_model)) == to_bytes(client.twin)
     print(f"{kills:,} kills, {acknowledged:,} examples acknowledged, none lost")
 
 
-def test_60_kills_during_compaction_lose_nothing(nursery: Nursery, tmp_path: Path) -> None:
-    crashes(nursery, tmp_path / "data", 60, "--max-journal-bytes", "1")
+def test_60_kills_during_compaction_lose_nothing(fork_server: ForkServer, tmp_path: Path) -> None:
+    crash_repeatedly(fork_server, tmp_path / "data", 60, "--max-journal-bytes", "1")
     with sqlite3.connect(tmp_path / "data" / "journal.sqlite") as on:
         assert on.execute("SELECT min(first) FROM streams").fetchone()[0] > 1
 
@@ -155,10 +155,12 @@ MOMENTS = [
 ]
 
 
-def test_kills_at_every_step_of_checkpoints_and_compaction_lose_nothing(nursery: Nursery, tmp_path: Path) -> None:
+def test_kills_at_every_step_of_checkpoints_and_compaction_lose_nothing(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
     """Not by luck: the server ends itself at each of these steps, before and after it."""
     folder, options, luck = tmp_path / "data", (*OFTEN, "--max-journal-bytes", "1"), random.Random(5)
-    with running(nursery, folder, *options) as server:
+    with run_server(fork_server, folder, *options) as server:
         for name in LEARNERS:
             server.make(name, name)
         server.stop()
@@ -167,7 +169,7 @@ def test_kills_at_every_step_of_checkpoints_and_compaction_lose_nothing(nursery:
         for when in ("before", "after"):
             die = (module, function, luck.randrange(1, 5), when)
             # Housekeeping may reach the step before the server says its address: that is a kill like the others.
-            with contextlib.suppress(NoServerError), running(nursery, folder, *options, die=die) as server:
+            with contextlib.suppress(ServerStartError), run_server(fork_server, folder, *options, die=die) as server:
                 clients = [client.again(server.port) for client in clients]
                 for client in clients:
                     client.start()
@@ -176,10 +178,10 @@ def test_kills_at_every_step_of_checkpoints_and_compaction_lose_nothing(nursery:
                     assert not client.is_alive(), f"{function} was not called"
                     assert client.problem is None, client.problem
                 server.kill()
-            compare(nursery, folder, clients, *options)
+            compare(fork_server, folder, clients, *options)
 
 
-def replayed(folder: Path, name: str) -> Any:
+def replay_journal(folder: Path, name: str) -> Any:
     """What the journal alone gives, by a script that knows nothing of the service but its tables."""
     with sqlite3.connect(folder / "journal.sqlite") as on:
         stream, learner = on.execute("SELECT stream, learner FROM models WHERE name = ?", (name,)).fetchone()

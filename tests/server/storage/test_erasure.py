@@ -26,7 +26,7 @@ from novikoff.server.ops.limits import DAY_SECONDS, Limits
 from novikoff.server.storage import attribution, journal
 from novikoff.server.storage.backup import create_backup
 from novikoff.server.storage.erasure import ErasureSubject, erase
-from tests.helpers.server.process import NDJSON, Nursery, Server, running
+from tests.helpers.server.process import NDJSON, ForkServer, Server, run_server
 
 
 class Clients:
@@ -64,11 +64,11 @@ def weights(server: Server, headers: dict[str, str]) -> bytes:
     return bytes(content)
 
 
-def test_the_data_of_one_client_leaves_the_journal_and_the_backup(nursery: Nursery, tmp_path: Path) -> None:
+def test_the_data_of_one_client_leaves_the_journal_and_the_backup(fork_server: ForkServer, tmp_path: Path) -> None:
     folder, copy = tmp_path / "data", tmp_path / "copy"
     clients = Clients(folder)
     shop, blog = clients.headers["shop"], clients.headers["blog"]
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         assert server.ask("POST", "/v1/models", {"name": "m", "learner": "perceptron"}, shop)[0] == 201
         for k in range(20):
             clients.learn(server, "shop", f"shopword{k}", "yes")
@@ -93,7 +93,7 @@ def test_the_data_of_one_client_leaves_the_journal_and_the_backup(nursery: Nurse
         again = erase(place, ErasureSubject(client=clients.ids["shop"]))
         assert again.is_empty
     for place in (folder, copy):
-        with running(nursery, place) as server:
+        with run_server(fork_server, place) as server:
             assert weights(server, blog) == before  # what was learned stays learned
             examples = server.ask("GET", "/v1/models/m/examples", headers=blog)[1].splitlines()
             assert len(examples) == 20
@@ -106,16 +106,16 @@ def test_the_data_of_one_client_leaves_the_journal_and_the_backup(nursery: Nurse
             clients.learn(server, "shop", "new", "yes")  # and it goes on
             after = weights(server, blog)
             server.kill()
-        with running(nursery, place) as server:
+        with run_server(fork_server, place) as server:
             assert weights(server, blog) == after
 
 
-def test_models_are_saved_before_an_erasure(nursery: Nursery, tmp_path: Path) -> None:
+def test_models_are_saved_before_an_erasure(fork_server: ForkServer, tmp_path: Path) -> None:
     """After a crash the last entries are in no file: the models are written before anything is erased."""
     folder = tmp_path / "data"
     clients = Clients(folder)
     shop = clients.headers["shop"]
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         server.ask("POST", "/v1/models", {"name": "m", "learner": "perceptron"}, shop)
         server.ask("POST", "/v1/models", {"name": "n", "learner": "sgd", "challenges": "m"}, shop)
         for k in range(10):
@@ -124,17 +124,17 @@ def test_models_are_saved_before_an_erasure(nursery: Nursery, tmp_path: Path) ->
         server.kill()
     assert not list((folder / "models").glob("*.model"))
     assert erase(folder, ErasureSubject(client=clients.ids["blog"])).examples == 5
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         assert weights(server, shop) == before
         ledger = server.ask("GET", "/v1/models/n/ledger", headers=shop)[1]
         assert ledger["examples"] == 10
 
 
 def test_an_erasure_that_fails_changes_nothing(
-    nursery: Nursery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fork_server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "data"
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         server.make()
         for k in range(6):
             server.learn({f"w{k}": 1.0}, "xy"[k % 2], key=f"k{k}")
@@ -156,7 +156,7 @@ def test_an_erasure_that_fails_changes_nothing(
             erase(folder, ErasureSubject(key="k2"))
     assert rows() == before
     assert erase(folder, ErasureSubject(key="k2")).examples == 1
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         assert len(server.ask("GET", "/v1/models/m/examples")[1].splitlines()) == 5
 
 
@@ -171,9 +171,9 @@ def kill_backup(folder: Path, to: Path) -> Path:
     return left
 
 
-def test_backups_of_killed_processes_are_removed(nursery: Nursery, tmp_path: Path) -> None:
+def test_backups_of_killed_processes_are_removed(fork_server: ForkServer, tmp_path: Path) -> None:
     folder, backups = tmp_path / "data", tmp_path / "backups"
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         server.make()
         assert server.learn({"a": 1.0}, "yes", key="k")[0] == 200
         server.stop()
@@ -194,9 +194,9 @@ def test_backups_of_killed_processes_are_removed(nursery: Nursery, tmp_path: Pat
     assert not beside.exists()
 
 
-def test_nothing_is_erased_while_a_backup_is_written(nursery: Nursery, tmp_path: Path) -> None:
+def test_nothing_is_erased_while_a_backup_is_written(fork_server: ForkServer, tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         server.make()
         assert server.learn({"a": 1.0}, "yes", key="k")[0] == 200
         server.stop()
@@ -212,9 +212,9 @@ def test_nothing_is_erased_while_a_backup_is_written(nursery: Nursery, tmp_path:
     assert not left.exists()
 
 
-def test_one_prediction_is_erased_from_its_entry(nursery: Nursery, tmp_path: Path) -> None:
+def test_one_prediction_is_erased_from_its_entry(fork_server: ForkServer, tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         server.make()
         names = [server.predict({f"word{k}": 1.0})["id"] for k in range(4)]
         lines = b"".join(json.dumps({"id": name, "label": "x"}).encode() + b"\n" for name in names[:3])
@@ -228,13 +228,13 @@ def test_one_prediction_is_erased_from_its_entry(nursery: Nursery, tmp_path: Pat
     assert is_in_files(folder, "word0")
     assert erase(folder, ErasureSubject(prediction=names[3])).waiting == 1
     assert not is_in_files(folder, "word3")
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         assert server.ask("GET", "/v1/models/m/examples")[1] == b'{"label":"x","features":{"word0":1.0}}\n'
 
 
-def test_one_request_is_erased_by_its_key(nursery: Nursery, tmp_path: Path) -> None:
+def test_one_request_is_erased_by_its_key(fork_server: ForkServer, tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         server.make()
         server.learn({"wordone": 1.0}, "x", key="k1")
         server.learn({"wordtwo": 1.0}, "y", key="k2")
@@ -246,14 +246,14 @@ def test_one_request_is_erased_by_its_key(nursery: Nursery, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_challenger_made_after_an_erasure_can_be_certified(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_challenger_made_after_an_erasure_can_be_certified(fork_server: ForkServer, tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         server.make()
         server.learn({"a": 1.0}, "x", key="k1")
         server.stop()
     erase(folder, ErasureSubject(key="k1"))
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         server.make("n", challenges="m")
         for x, y in (({"a": 1.0}, "x"), ({"b": 1.0}, "y"), ({"a": 1.0}, "x")):
             server.learn(x, y)
@@ -261,9 +261,9 @@ def test_a_challenger_made_after_an_erasure_can_be_certified(nursery: Nursery, t
         assert server.ask("GET", "/v1/models/n/certificate")[0] == 200
 
 
-def test_a_journal_of_an_earlier_version_gets_the_new_tables(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_journal_of_an_earlier_version_gets_the_new_tables(fork_server: ForkServer, tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         server.make()
         server.learn({"old": 1.0}, "x", key="k0")
         server.stop()
@@ -274,16 +274,18 @@ def test_a_journal_of_an_earlier_version_gets_the_new_tables(nursery: Nursery, t
     report = erase(folder, ErasureSubject(client="00000000"))
     assert report.is_empty
     assert report.unattributed == 1
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         server.learn({"new": 1.0}, "y", key="k1")
         server.stop()
     assert erase(folder, ErasureSubject(key="k1")).examples == 1
     assert is_in_files(folder, "old")
 
 
-def test_impossible_erasures_are_refused(nursery: Nursery, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_impossible_erasures_are_refused(
+    fork_server: ForkServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "data"
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         server.make()
         server.learn({"a": 1.0}, "x")
         with pytest.raises(InputError, match="another server works"):
@@ -308,10 +310,12 @@ def test_impossible_erasures_are_refused(nursery: Nursery, tmp_path: Path, capsy
     assert "1 entries have no recorded client" in said.err
 
 
-def test_the_command_takes_the_name_of_a_token_and_backups(nursery: Nursery, tmp_path: Path, capsys: Any) -> None:
+def test_the_command_takes_the_name_of_a_token_and_backups(
+    fork_server: ForkServer, tmp_path: Path, capsys: Any
+) -> None:
     folder, copy = tmp_path / "data", tmp_path / "copy"
     clients = Clients(folder)
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         server.ask("POST", "/v1/models", {"name": "m", "learner": "perceptron"}, clients.headers["shop"])
         clients.learn(server, "shop", "shopword", "yes")
         server.stop()
@@ -323,10 +327,10 @@ def test_the_command_takes_the_name_of_a_token_and_backups(nursery: Nursery, tmp
     assert {path.stat().st_mode & 0o077 for path in copy.rglob("*")} == {0}
 
 
-def test_the_server_records_where_models_come_from(nursery: Nursery, tmp_path: Path) -> None:
+def test_the_server_records_where_models_come_from(fork_server: ForkServer, tmp_path: Path) -> None:
     content = to_bytes(Perceptron().learn_one({"a": 1.0}, "x").learn_one({"b": 1.0}, "y"))
     began = time.time()
-    with running(nursery, tmp_path / "data") as server:
+    with run_server(fork_server, tmp_path / "data") as server:
         server.make("made")
         server.make("gone")
         upload = {"Content-Type": "application/octet-stream"}
@@ -355,10 +359,10 @@ def test_pending_predictions_are_not_retained_longer_than_examples() -> None:
     assert Limits.given({}).pending_seconds == 7 * DAY_SECONDS
 
 
-def test_examples_leave_the_journal_though_nothing_new_is_learned(nursery: Nursery, tmp_path: Path) -> None:
+def test_examples_leave_the_journal_though_nothing_new_is_learned(fork_server: ForkServer, tmp_path: Path) -> None:
     folder, often = tmp_path / "data", ("--maintenance-interval-ms", "5")
     clients = Clients(folder)
-    with running(nursery, folder, *often) as server:
+    with run_server(fork_server, folder, *often) as server:
         server.ask("POST", "/v1/models", {"name": "m", "learner": "perceptron"}, clients.headers["shop"])
         for k in range(10):
             clients.learn(server, "shop", f"retained{k}", "yes")
@@ -378,7 +382,7 @@ def test_examples_leave_the_journal_though_nothing_new_is_learned(nursery: Nurse
         assert latest < time.time() + 60
         return found
 
-    with running(nursery, folder, *often, "--retain-days", "1") as server:
+    with run_server(fork_server, folder, *often, "--retain-days", "1") as server:
         deadline = time.monotonic() + 30
         while left() != [8, 9, 10] and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -390,14 +394,14 @@ def test_examples_leave_the_journal_though_nothing_new_is_learned(nursery: Nurse
     assert is_in_files(folder, "retained8")
     assert erase(folder, ErasureSubject(client=clients.ids["shop"])).examples == 3  # the first entries have left before
     assert not is_in_files(folder, "retained8")
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         assert weights(server, clients.headers["shop"]) == before
 
 
 @pytest.mark.slow
-def test_a_damaged_model_file_keeps_its_examples_in_the_journal(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_damaged_model_file_keeps_its_examples_in_the_journal(fork_server: ForkServer, tmp_path: Path) -> None:
     folder, often = tmp_path / "data", ("--maintenance-interval-ms", "5")
-    with running(nursery, folder, *often) as server:
+    with run_server(fork_server, folder, *often) as server:
         server.make()
         for k in range(5):
             server.learn({f"a{k}": 1.0}, "x")
@@ -405,19 +409,19 @@ def test_a_damaged_model_file_keeps_its_examples_in_the_journal(nursery: Nursery
     with sqlite3.connect(folder / journal.JOURNAL_FILE) as on:
         on.execute("UPDATE entries SET time = time - 9 * 86400")
     on.close()
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         before = server.ask("GET", "/v1/models/m/download")[1]
         server.stop()
     [file] = (folder / "models").glob("*.model")
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
     file.write_bytes(content)
-    with running(nursery, folder, *often, "--retain-days", "1") as server:
+    with run_server(fork_server, folder, *often, "--retain-days", "1") as server:
         time.sleep(0.3)
         assert server.ask("GET", "/v1/models/m/download")[1] == before
         assert "examples can't leave the journal" in server.log.read_text()
         server.kill()
-    with running(nursery, folder) as server:
+    with run_server(fork_server, folder) as server:
         assert server.ask("GET", "/v1/models/m/download")[1] == before
 
 
