@@ -82,7 +82,7 @@ class GuardedArrays:
         added = len(content) > 1 and content[-2:-1] != b"\n"  # the newline, maybe, by the feed, for which there is room
         size = len(content) - added
         block = TextBlock(0)
-        block.text = self.fence("text", late).place((PADDING_BYTES + size + 1 + PADDING_BYTES,), np.uint8, late=late)
+        block.text = self.memory("text", late).place((PADDING_BYTES + size + 1 + PADDING_BYTES,), np.uint8, late=late)
         block.text[:] = 0
         block.stop = PADDING_BYTES + len(content)
         block.text[PADDING_BYTES : block.stop] = np.frombuffer(content, np.uint8)
@@ -104,7 +104,7 @@ class GuardedArrays:
         key = value.ctypes.data, value.nbytes
         if value.nbytes and key in done:  # the same memory, seen in another way
             return done[key].view(value.dtype).reshape(value.shape)
-        placed = self.fence(name, late).place(value.shape, value.dtype, late=late)
+        placed = self.memory(name, late).place(value.shape, value.dtype, late=late)
         if value.nbytes < LARGE_ARRAY_BYTES:
             placed[...] = value
             short = name.rpartition(".")[2]
@@ -115,11 +115,11 @@ class GuardedArrays:
         done[key] = placed
         return placed
 
-    def fence(self, name: str, late: bool) -> GuardedMemory:
+    def memory(self, name: str, late: bool) -> GuardedMemory:
         if (name, late) not in self.by_name:
             self.by_name[name, late] = GuardedMemory()
         return self.by_name[name, late]
 
     def list_overruns(self) -> list[str]:
         """The names of the arrays beside which something was written."""
-        return [name for (name, _), fence in self.by_name.items() if not fence.is_intact()]
+        return [name for (name, _), memory in self.by_name.items() if not memory.is_intact()]

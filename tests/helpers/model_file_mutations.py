@@ -364,7 +364,7 @@ def enclose(value: Any, name: str, guarded: GuardedArrays, late: bool, depth: in
     if isinstance(value, np.ndarray):
         if not 0 < value.nbytes < LARGE or value.dtype.hasobject:
             return value
-        placed = guarded.fence(name, late).place(value.shape, value.dtype, late=late)
+        placed = guarded.memory(name, late).place(value.shape, value.dtype, late=late)
         placed[...] = value
         return placed
     if isinstance(value, tuple) and hasattr(value, "_replace"):
@@ -440,7 +440,7 @@ def outcome(content: bytes, guarded: GuardedArrays | None, late: bool, seen: Cou
         except BaseException as problem:
             return f"use {number}: {type(problem).__name__}: {problem}"
     if guarded is not None and guarded.list_overruns():
-        return f"wrote beside {guarded.broken()}"
+        return f"wrote beside {guarded.list_overruns()}"
     return "works"
 
 

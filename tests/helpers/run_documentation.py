@@ -91,7 +91,7 @@ class PageRunner:
                 assert matches(code, self.printed), f"{place} shows\n{code}\nbut what is printed is\n{self.printed}"
                 self.printed = None
             else:
-                take = getattr(self, f"take_{block.language}", None)
+                take = getattr(self, f"run_{block.language}", None)
                 self.printed = take(code, place, block.line) if take else None
 
     def run_python(self, code: str, place: str, line: int) -> str:
@@ -120,7 +120,7 @@ class PageRunner:
             printed += "" if printed.endswith("\n") else "\n"
             assert not shown.strip() or matches(shown, printed), f"{place}: {command}\nprints\n{printed}"
 
-    def check_json(self, code: str, place: str, line: int) -> None:
+    def run_json(self, code: str, place: str, line: int) -> None:
         json.loads(code)
 
     def serve(self, command: str, shown: str) -> None:

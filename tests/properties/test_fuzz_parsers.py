@@ -631,7 +631,7 @@ class Fuzz:
                 **dict(zip(Tile._fields[1:], allocate_marks(size), strict=True)),
             }
             placed = {
-                name: self.guarded.fence(f"tile {name}", late).place(array.shape, array.dtype, late=late)
+                name: self.guarded.memory(f"tile {name}", late).place(array.shape, array.dtype, late=late)
                 for name, array in arrays.items()
             }
             with pytest.MonkeyPatch.context() as patch:
