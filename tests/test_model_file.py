@@ -1,4 +1,4 @@
-"""The model file: whole or refused, and safe from a kill at any moment."""
+"""The model file: complete or refused, and safe against a kill at any time."""
 
 from __future__ import annotations
 

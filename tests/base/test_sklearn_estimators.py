@@ -1,4 +1,4 @@
-"""The learners as scikit-learn estimators."""
+"""The learners are scikit-learn estimators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Separable or not: the answer against an exact twin, every proof checked, and every change of a proof seen."""
+"""Separability: the answer against an exact reference, every proof checked, every changed proof refused."""
 
 from __future__ import annotations
 

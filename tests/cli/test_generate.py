@@ -1,4 +1,4 @@
-"""`novikoff generate`: the files are the streams."""
+"""`novikoff generate` writes files that equal the streams."""
 
 from __future__ import annotations
 

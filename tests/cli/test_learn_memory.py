@@ -1,4 +1,4 @@
-"""Memory stays the same however long a file is: what `novikoff learn` needs at most, on little text and on much."""
+"""The peak memory of `novikoff learn` does not grow with the length of the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--output-hypothesis: learned, saved, resumed, inspected, certified, verified and reported from the command line."""
+"""--output-hypothesis: learn, save, resume, inspect, certify, verify and report on the command line."""
 
 from __future__ import annotations
 

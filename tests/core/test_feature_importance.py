@@ -1,4 +1,4 @@
-"""Importance of features: |weight| × standard deviation, the latter from a sample that every way of learning shares."""
+"""Feature importance: |weight| × standard deviation, the latter from one sample that all ways to learn share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files read in spans and tiles: the same lines as in one go, wherever they are cut."""
+"""Files read in spans and tiles give the same lines as in one read, for any boundaries."""
 
 from __future__ import annotations
 

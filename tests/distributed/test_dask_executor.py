@@ -1,4 +1,4 @@
-"""The same on a real Dask cluster: processes that die, schedulers that die, workers that are not as they should be."""
+"""Distributed learning on a Dask cluster: workers and schedulers that die, and incompatible workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixing, without a cluster: the loop that Dask only schedules, in this process."""
+"""Parameter mixing without a cluster: the loop that Dask schedules, in this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KernelPerceptron: a twin in plain Python, the primal on the explicit map, budget, memory, classes, files."""
+"""KernelPerceptron: a plain Python reference, the primal on the explicit map, budget, memory, classes, files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ensembles: AdaBoost under its bound, bagging and forests, trees as plain arrays, files, threads."""
+"""Ensembles: the bound of AdaBoost, bagging and forests, trees as plain arrays, files, threads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Memory with unreadable pages around it: a read or a write outside of a buffer ends the process instead of passing.
+"""Memory between guard pages: a read or a write outside of a buffer ends the process.
 
-Compiled parsers look at no bounds. Here a text, and every array that a parser owns, lies at the very end of readable
-memory or at its very beginning; the other side, where pages can't reach, is a rim of known bytes.
+Compiled parsers check no bounds. In these tests a text, and every array of a parser, lies at the very end or at the
+very beginning of readable memory; on the other side, where pages do not fit, a canary of known bytes shows writes.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ GARBAGE = 0xA5
 LARGE_ARRAY_BYTES = 1 << 20  # bytes of an array from which on it is not filled: most of it is never touched
 NO_ACCESS = 0  # PROT_NONE
 ZERO_ARRAYS = {"filter", "used"}
-"""Arrays that must be zero at first."""
+"""Arrays that must be zero at the start."""
 FIRST_ZERO_ARRAYS = {"starts", "set_starts"}
-"""… whose first element must be; nothing else may be relied on."""
+"""Arrays whose first element must be zero at the start; a parser may rely on nothing else."""
 
 
 def has_guard_pages() -> bool:
-    """Whether memory can be made unreadable here."""
+    """Return whether this system can make memory unreadable."""
     return hasattr(ctypes.CDLL(None), "mprotect") if hasattr(mmap, "MAP_PRIVATE") else False
 
 
 class GuardedMemory:
-    """Room for an array between two pages that must not be touched; it grows as need be."""
+    """Memory for an array between two guard pages; it grows on demand."""
 
     def __init__(self) -> None:
         self.room: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self.rim: NDArray[np.uint8] = np.full(CANARY_SIZE, CANARY[0], np.uint8)
 
     def place(self, shape: tuple[int, ...], kind: Any, *, late: bool) -> NDArray[Any]:
-        """An array that ends where the room ends (`late`) or begins where it begins."""
+        """Return an array at the end of the memory (`late`) or at its beginning."""
         kind = np.dtype(kind)
         size = kind.itemsize * math.prod(shape)
         if size + CANARY_SIZE > len(self.room):
@@ -71,13 +71,13 @@ def _allocate_between_pages(size: int) -> NDArray[np.uint8]:
 
 
 class GuardedArrays:
-    """A fence for the text, and one for each array of a parser by its name."""
+    """Guarded memory for a text and for each array of a parser, by name."""
 
     def __init__(self) -> None:
         self.by_name: dict[tuple[str, bool], GuardedMemory] = {}
 
     def block(self, content: bytes, *, late: bool) -> TextBlock:
-        """The text as a feed would give it, in a block that is as short as a feed can have it."""
+        """Return the text in the shortest block that a text source can give."""
         assert content.endswith(b"\n")
         added = len(content) > 1 and content[-2:-1] != b"\n"  # the newline, maybe, by the feed, for which there is room
         size = len(content) - added
@@ -89,7 +89,7 @@ class GuardedArrays:
         return block
 
     def enclose(self, parser: Parser, *, late: bool, garbage: bool) -> None:
-        """Puts all arrays of a parser behind fences. With `garbage` what is in no need to be zero is not."""
+        """Move all arrays of a parser into guarded memory; `garbage` fills those that need not be zero."""
         done: dict[tuple[int, int], NDArray[Any]] = {}
         for name, value in list(vars(parser).items()):
             setattr(parser, name, self._enclose_value(name, value, late, garbage, done))
@@ -121,5 +121,5 @@ class GuardedArrays:
         return self.by_name[name, late]
 
     def list_overruns(self) -> list[str]:
-        """The names of the arrays beside which something was written."""
+        """Return the names of the arrays whose canary was overwritten."""
         return [name for (name, _), memory in self.by_name.items() if not memory.is_intact()]

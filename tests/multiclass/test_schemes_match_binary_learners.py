@@ -1,4 +1,4 @@
-"""Many outcomes against what they are made of: binary learners that are run on examples written out."""
+"""Multiclass schemes equal binary learners on the examples that the scheme stands for."""
 
 from __future__ import annotations
 

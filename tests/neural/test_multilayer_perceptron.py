@@ -1,4 +1,4 @@
-"""The multi-layer perceptron: its gradient, its twin, one arithmetic for all ways to learn, files and command line."""
+"""The multilayer perceptron: its gradient, a plain Python reference, the same bytes for all ways to learn, files."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Parsers are given damaged and made-up text behind fences (see `fences.py`): none may crash, hang or lose a line.
+"""Fuzz parsers with damaged and generated text between guard pages: none may crash, hang or lose a line.
 
-A case is made from a seed and its number alone, so that any can be repeated by itself. Cases run in a process of their
-own, which notes each one before it parses it: if the process dies, the note tells of what.
+A case follows from a seed and its number only, so that it can be repeated alone. Cases run in their own process, which
+writes a note of each case before it parses it: if the process dies, the note names the case.
 
     python -m tests.properties.test_fuzz_parsers vw parse --seed 7 --only 1234
 """
@@ -623,7 +623,7 @@ class Fuzz:
             self.through_cache(rng, path, options, whole)
 
     def in_tiles(self, rng: random.Random, path: Path, options: dict[str, Any], allowed: tuple[Any, ...]) -> None:
-        """Tiles of any size, behind fences; lines too long for them are read otherwise."""
+        """Parse tiles of any size between guard pages; lines too long for them are read otherwise."""
         for late in (True, False):
             size = rng.choice((rng.randint(1, 100), rng.randint(100, 5000)))
             arrays = {
@@ -718,16 +718,16 @@ def run_fuzzer(kind: str, folder: Path, seed: int, *arguments: str) -> None:
     )
 
 
-needs_fences = pytest.mark.skipif(not has_guard_pages(), reason="memory can't be protected here")
+needs_guard_pages = pytest.mark.skipif(not has_guard_pages(), reason="memory can't be protected here")
 
 
-@needs_fences
+@needs_guard_pages
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_text_breaks_a_parser(kind: str, tmp_path: Path) -> None:
     run_fuzzer(kind, tmp_path, 0, "--cases", str(CASES))
 
 
-@needs_fences
+@needs_guard_pages
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_text_breaks_a_parser_in_the_long_run(kind: str, tmp_path: Path) -> None:
@@ -735,7 +735,7 @@ def test_no_text_breaks_a_parser_in_the_long_run(kind: str, tmp_path: Path) -> N
     run_fuzzer(kind, tmp_path, seed, "--seconds", str(0.8 * SECONDS / len(KINDS)))
 
 
-@needs_fences
+@needs_guard_pages
 @pytest.mark.parametrize("late", [True, False])
 def test_guard_pages_stop_the_process(late: bool) -> None:
     """A read past the end, or before the beginning, of a block ends the process."""

@@ -1,4 +1,4 @@
-"""The service: its protocol, late labels, retries, champions and challengers."""
+"""The protocol of the server: predict, learn, late labels, retries, champions and challengers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shattering, VC dimension and growth: decided by computation, and proofs that are checked."""
+"""Shattering, VC dimension and growth: decided by computation, with proofs that are checked."""
 
 from __future__ import annotations
 

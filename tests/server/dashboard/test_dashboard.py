@@ -1,4 +1,4 @@
-"""The dashboard in a real browser: it shows what the server tells, and says in words what goes wrong."""
+"""The dashboard in a real browser: it shows the state of the server, and explains errors."""
 
 from __future__ import annotations
 

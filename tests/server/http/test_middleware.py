@@ -1,4 +1,4 @@
-"""The middleware of the service: tokens, limits, headers, audit."""
+"""The middleware of the server: tokens, limits, headers, audit log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Late labels at their edges: too old, more than memory holds, refused in a stream, on a full disk."""
+"""Late labels: too old, more than memory holds, refused in a stream, on a full disk."""
 
 from __future__ import annotations
 

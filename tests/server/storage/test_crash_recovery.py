@@ -1,4 +1,4 @@
-"""kill -9 at any moment: what was acknowledged is there once, and the weights are those of a run that nobody disturbed.
+"""kill -9 at any time: acknowledged examples are there once, and the weights equal those of an undisturbed run.
 
 Three clients, each with a model of its own, send one request after another; one that was not answered is sent again
 with its key when the server is back. So the order of each model's examples is known, whatever was interrupted.
