@@ -59,7 +59,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module", params=["mistakes", "uniform"])
 def mixing(request: pytest.FixtureRequest) -> str:
-    """With the second, rounds are told of ahead."""
+    """The kind of mixing; with the second one, rounds are scheduled ahead."""
     return str(request.param)
 
 

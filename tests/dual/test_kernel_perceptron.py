@@ -25,7 +25,7 @@ def half(X: Any, Z: Any) -> Any:
     return 0.5 * (X @ Z.T) + 1.0
 
 
-# --- A twin ---
+# --- A reference ---
 
 
 class ReferenceKernelPerceptron:

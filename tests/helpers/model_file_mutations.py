@@ -489,7 +489,7 @@ def limit_memory() -> None:
 
 
 def run(families: str, first: int, count: int) -> tuple[Counter[str], list[str]]:
-    """Try so many mutants of each family in a process of their own; return what became of them, and the failures.
+    """Try `count` mutants of each family in other processes; return the counts of outcomes, and the failures.
 
     After the death of a process the next one goes on, with the families that were not done.
     """

@@ -101,7 +101,7 @@ def test_deltas_equal_the_backpropagation_formula() -> None:
     assert np.allclose(desk.deltas, expected)
 
 
-# --- The twin ---
+# --- The reference ---
 
 
 def reference_network(network: MultilayerPerceptron, X: Any, y: Any) -> tuple[list[Any], int]:

@@ -381,7 +381,7 @@ SHORT["tsv"] = [line.replace(b",", b"\t") for line in SHORT["csv"]]
 
 
 def short(rng: random.Random, kind: str) -> bytes:
-    """As much as there can be in so many bytes: the shortest lines, or a line of few bytes that mean something."""
+    """Return a short text with as many records as fit: the shortest lines, or a few meaningful bytes."""
     how = rng.random()
     if how < 0.3:
         return b"\n".join([rng.choice(SHORT[kind])] * rng.choice((1, 1, 2, 7, 32)))
@@ -502,7 +502,7 @@ def check_lines(parsed: ParsedBlock, content: bytes, kind: str, fmt: Format) -> 
 
 
 def labels_of(parsed: ParsedBlock) -> list[Any]:
-    """Each label; a number that is no class is told so."""
+    """Return each label; a number that is not a class is marked."""
     found_labels: list[Any] = []
     for i in range(len(parsed.keys)):
         try:
@@ -523,7 +523,7 @@ def names_of(parsed: ParsedBlock, block: TextBlock, fmt: Format) -> list[str]:
 
 
 def list_contents(parsed: ParsedBlock) -> list[Any]:
-    """All that is told of a block, to be compared."""
+    """Return everything a parsed block reports, for comparison."""
     rows = parsed.rows
     out: list[Any] = [parsed.keys, parsed.weights, parsed.line_of, parsed.lines, parsed.features, parsed.problems]
     if isinstance(rows, Dense):
@@ -660,7 +660,7 @@ class Fuzz:
 
 
 NO_CLASS = "a label is no class"
-"""Where there is a bad line, too, it depends on the blocks which of both is told."""
+"""If there is also a bad line, the blocks decide which of both errors is reported."""
 
 
 def outcome(path: Path, **options: Any) -> Any:

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.plain_python_coverage
 EXAMPLES = 20 if JIT_DISABLED else 80
 Term = tuple[int, float, str]
 
-# --- The twin ---
+# --- The reference ---
 
 
 class Pairs(list[tuple[str, Any]]):

@@ -159,7 +159,7 @@ def test_a_model_is_created_trained_and_labelled_late(server: str, window: Any) 
     read_text(window, "#error-of", f"^of the run: {mistakes} of {count} predictions made while learning were wrong$")
     read_text(window, "#learned-rate", r"\d")
     read_text(window, "#learn-p99", r"within [\d.]+\sms")
-    # It predicts, and is told the label later: once.
+    # Predict, then label the prediction late, once.
     window.fill("#features", '{"lottery": 1, "all": 0.5}')
     window.click("#predict")
     read_text(window, "#tried", "Predicted “spam”, score .* Its id is")
