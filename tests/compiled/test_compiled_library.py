@@ -1,4 +1,4 @@
-"""The compiled library: never one that is damaged, foreign or stale; the same bytes for every CPU level."""
+"""The compiled library: damaged, foreign and stale files are refused; every CPU level gives the same bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The multi-layer perceptron: its gradient, its twin, one arithmetic for all ways to learn, files and command line."""
+"""The multilayer perceptron: its gradient, a plain Python reference, the same bytes for all ways to learn, files."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_deltas_equal_the_backpropagation_formula() -> None:
     assert np.allclose(desk.deltas, expected)
 
 
-# --- The twin ---
+# --- The reference ---
 
 
 def reference_network(network: MultilayerPerceptron, X: Any, y: Any) -> tuple[list[Any], int]:

@@ -1,4 +1,4 @@
-"""Where parts meet: schemes and maps, hypotheses and kernels, options that belong to something else."""
+"""Combinations of components: schemes and feature maps, hypotheses and kernels, options of other learners."""
 
 from __future__ import annotations
 
