@@ -49,9 +49,7 @@ def find_first_stop(tracker: HypothesisTracker, count: int) -> int:
 
 
 @compiled_shared
-def track_hypothesis(
-    tracker: HypothesisTracker, counters: LedgerCounters, i: int, count: int, outcome: int
-) -> int:
+def track_hypothesis(tracker: HypothesisTracker, counters: LedgerCounters, i: int, count: int, outcome: int) -> int:
     """Follow a mistake or an update at row i of `count` rows; return the row before which the loop stops from now on."""
     progress, numbers, time = tracker.progress, tracker.numbers, counters.counts[EXAMPLES]
     if tracker.mode == CHANGE_TIMES:
