@@ -7,7 +7,7 @@ first. Hypothesis 0 is the one that the run begins with.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,7 +180,7 @@ def add_changes(log: HypothesisLog, block: RowBlock, chosen: NDArray[np.int64], 
     """Add the chosen rows, which changed the hypothesis at these times."""
     first, end = log.n_changes, int(log.sizes[N_TERMS])
     stop = first + len(chosen)
-    copy_rows(block.rows, chosen, Sparse(log.ends[first:], log.indices[end:], log.values[end:]))
+    copy_rows(cast(Sparse, block.rows), chosen, Sparse(log.ends[first:], log.indices[end:], log.values[end:]))
     log.ends[first] = end
     log.ends[first + 1 : stop + 1] += end
     log.signs[first:stop] = block.labels[chosen]
@@ -223,8 +223,8 @@ def add_candidates(
     mistakes: NDArray[np.int64],
     count: int,
 ) -> int:
-    """Add the hypotheses after the changes from `start` to `stop` to the first `count` candidates; return how many there
-    are then. Where the arrays are full, the hypothesis with the shortest lifetime is removed."""
+    """Add the hypotheses after the changes from `start` to `stop` to the first `count` candidates; return the new
+    number of candidates. Where the arrays are full, the hypothesis with the shortest lifetime is removed."""
     for k in range(start, stop):
         if count == len(candidates):
             worst, shortest = 0, np.int64(2**62)

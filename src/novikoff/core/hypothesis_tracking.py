@@ -23,8 +23,8 @@ from novikoff.ledger import EXAMPLES, LedgerCounters
 # The outcomes of a step; both bits may be set.
 CORRECT, WRONG, UPDATED = 0, 1, 2
 NOT_TRACKED, RUN_LENGTHS, CHANGE_TIMES, REPLAY = 0, 1, 2, 3
-# The entries of HypothesisTracker.progress. STOP_ROW: the first row that is not learned. RUN_START: the time of the last
-# mistake or change.
+# The entries of HypothesisTracker.progress. STOP_ROW: the first row that is not learned. RUN_START: the time of the
+# last mistake or change.
 STOP_ROW, NUMBER, RUN_START, TARGET, N_TARGETS_USED, N_RECORDED = 0, 1, 2, 3, 4, 5
 N_PROGRESS = 6
 NEVER = 2**62
@@ -50,7 +50,7 @@ def find_first_stop(tracker: HypothesisTracker, count: int) -> int:
 
 @compiled_shared
 def track_hypothesis(tracker: HypothesisTracker, counters: LedgerCounters, i: int, count: int, outcome: int) -> int:
-    """Follow a mistake or an update at row i of `count` rows; return the row before which the loop stops from now on."""
+    """Follow a mistake or an update at row i of `count` rows; return the row before which the loop stops."""
     progress, numbers, time = tracker.progress, tracker.numbers, counters.counts[EXAMPLES]
     if tracker.mode == CHANGE_TIMES:
         if outcome & UPDATED:
