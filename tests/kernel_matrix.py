@@ -130,7 +130,7 @@ def schemes() -> None:
                 y = labels_for(scheme, len(X))
                 try:
                     for form in forms(X) if least == -np.inf else (X, csr_matrix(X)):
-                        model = type(scheme)(**{**scheme.get_params(deep=False), "learner": inner})
+                        model = type(scheme)(**{**scheme.get_params(deep=False), "estimator": inner})
                         model.fit(form, y).predict(form)
                     model.partial_fit(X[:2], y[:2]).decision_function(X)
                     for _ in range(3):
@@ -228,7 +228,13 @@ def files() -> None:
         for name, content in FILES.items():
             path, model = Path(folder, name), Path(folder, f"{name}.model")
             path.write_text(content * 20)
-            for more in ([], ["--shuffle"], ["--bits", "8"], ["--passes", "2", "--cache"], ["--learner", "perceptron"]):
+            for more in (
+                [],
+                ["--shuffle"],
+                ["--hash-bits", "8"],
+                ["--passes", "2", "--cache"],
+                ["--learner", "perceptron"],
+            ):
                 options = [*MORE.get(name, []), *more]
                 main(["learn", str(path), *options, "--quiet", "--save", str(model)])
                 main(["predict", str(model), str(path), "--quiet", "--scores", "--output", str(Path(folder, "out"))])

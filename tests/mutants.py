@@ -83,9 +83,9 @@ FILES = {
 }
 MORE = {
     "csv": ["--label", "y"],
-    "text": ["--bits", "6"],
-    "jsonl": ["--label", "label", "--bits", "6"],
-    "vw": ["--bits", "6", "--interactions", "nm", "--keep-names", "1"],
+    "text": ["--hash-bits", "6"],
+    "jsonl": ["--label", "label", "--hash-bits", "6"],
+    "vw": ["--hash-bits", "6", "--interactions", "nm", "--keep-names", "1"],
     "svmlight": [],
 }
 
@@ -411,8 +411,9 @@ def uses(model: Any) -> Iterator[Callable[[], Any]]:
 
 
 ATTRIBUTES = (
-    "coef_", "intercept_", "classes_", "feature_importances_", "n_features_in_", "feature_names_in_", "bound_", "why_",
-    "kept_", "dual_coef_", "coefs_", "votes_", "formula_", "box_", "out_of_bag_", "member_errors_", "hypothesis_",
+    "coef_", "intercept_", "classes_", "feature_importances_", "n_features_in_", "feature_names_in_", "bound_",
+    "stop_reason_", "n_support_", "dual_coef_", "coefs_", "votes_", "formula_", "box_", "out_of_bag_",
+    "estimator_errors_", "hypothesis_",
 )  # fmt: skip
 
 

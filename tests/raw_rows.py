@@ -23,23 +23,23 @@ CODES = {label: str(k + 1) for k, label in enumerate(LABELS)}
 """Labels of formats in which these are numbers."""
 JOBS = ("nurse", 'a "b", c', "line\nbreak", "tab\there", "ü;x|y", " lead", "trail ", "", "NA", "3", "=", "job=nurse")
 FORMATS = {
-    "csv": ("csv", ["--label", "y", "--header", "--bits", "18"]),
-    "csv with a dictionary": ("csv", ["--label", "y", "--header", "--bits", "0"]),
-    "csv with signs": ("csv", ["--label", "y", "--header", "--bits", "5", "--signed"]),
-    "csv with a map": ("csv", ["--label", "y", "--header", "--map", "products:2"]),
-    "csv with a text column": ("csv", ["--label", "y", "--header", "--text", "job", "--letters", "3"]),
+    "csv": ("csv", ["--label", "y", "--header", "--hash-bits", "18"]),
+    "csv with a dictionary": ("csv", ["--label", "y", "--header", "--hash-bits", "0"]),
+    "csv with signs": ("csv", ["--label", "y", "--header", "--hash-bits", "5", "--signed-hash"]),
+    "csv with a map": ("csv", ["--label", "y", "--header", "--feature-map", "products:2"]),
+    "csv with a text column": ("csv", ["--label", "y", "--header", "--text", "job", "--char-ngrams", "3"]),
     "numbers": ("numbers.csv", ["--label", "y", "--header"]),
-    "numbers with a map": ("numbers.csv", ["--label", "y", "--header", "--map", "poly:2"]),
+    "numbers with a map": ("numbers.csv", ["--label", "y", "--header", "--feature-map", "poly:2"]),
     "tsv": ("tsv", ["--label", "y", "--header"]),
     "jsonl": ("jsonl", ["--label", "y"]),
-    "jsonl with a dictionary": ("jsonl", ["--label", "y", "--bits", "0"]),
-    "jsonl with text": ("jsonl", ["--label", "y", "--text", "job", "--words", "2"]),
+    "jsonl with a dictionary": ("jsonl", ["--label", "y", "--hash-bits", "0"]),
+    "jsonl with text": ("jsonl", ["--label", "y", "--text", "job", "--word-ngrams", "2"]),
     "parquet": ("parquet", ["--label", "y"]),
     "svmlight": ("svm", []),
     "vw": ("vw", []),
-    "text": ("text", ["--format", "text", "--words", "2", "--letters", "3"]),
+    "text": ("text", ["--format", "text", "--word-ngrams", "2", "--char-ngrams", "3"]),
     "text with blanks": ("blank.text", ["--format", "text"]),
-    "text with a dictionary": ("text", ["--format", "text", "--bits", "0"]),
+    "text with a dictionary": ("text", ["--format", "text", "--hash-bits", "0"]),
 }
 
 
@@ -71,15 +71,15 @@ LEARNERS = {
     "elimination": Trained(["--learner", "elimination"], is_unit=True),
     "halving": Trained(["--learner", "halving"], is_unit=True),
     "rectangle": Trained(["--learner", "rectangle"]),
-    "kesler": Trained(["--learner", "perceptron", "--scheme", "kesler"], 3),
-    "one-vs-all": Trained(["--learner", "arow", "--scheme", "one-vs-all"], 3),
-    "all-vs-all": Trained(["--learner", "perceptron", "--scheme", "all-vs-all"], 3),
-    "output-code": Trained(["--learner", "perceptron", "--scheme", "output-code"], 3),
-    "hierarchical": Trained(["--learner", "perceptron", "--scheme", "hierarchical"], 3, labels="paths"),
-    "multi-label": Trained(["--learner", "perceptron", "--scheme", "multi-label"], 3, labels="sets"),
-    "online-bagging": Trained(["--learner", "perceptron", "--scheme", "online-bagging", "--members", "3"]),
-    "online-boosting": Trained(["--learner", "perceptron", "--scheme", "online-boosting", "--members", "3"]),
-    "online-to-batch": Trained(["--learner", "perceptron", "--output-hypothesis", "average"]),
+    "kesler": Trained(["--learner", "perceptron", "--multiclass", "kesler"], 3),
+    "one-vs-all": Trained(["--learner", "arow", "--multiclass", "one-vs-all"], 3),
+    "all-vs-all": Trained(["--learner", "perceptron", "--multiclass", "all-vs-all"], 3),
+    "output-code": Trained(["--learner", "perceptron", "--multiclass", "output-code"], 3),
+    "hierarchical": Trained(["--learner", "perceptron", "--multiclass", "hierarchical"], 3, labels="paths"),
+    "multi-label": Trained(["--learner", "perceptron", "--multiclass", "multi-label"], 3, labels="sets"),
+    "online-bagging": Trained(["--learner", "perceptron", "--multiclass", "online-bagging", "--n-estimators", "3"]),
+    "online-boosting": Trained(["--learner", "perceptron", "--multiclass", "online-boosting", "--n-estimators", "3"]),
+    "online-to-batch": Trained(["--learner", "perceptron", "--online-to-batch", "average"]),
 }
 """All that can be served and learned from files."""
 
@@ -200,7 +200,7 @@ def options_for(fmt: str, learner: str) -> list[str]:
     """How `learn` reads this format for this learner."""
     options, how = list(FORMATS[fmt][1]), LEARNERS[learner]
     has_words = "--text" in options or "text" in options
-    return [*options, *(["--scale", "binary"] if how.is_unit and has_words else [])]
+    return [*options, *(["--term-weighting", "binary"] if how.is_unit and has_words else [])]
 
 
 def trained(folder: Path, fmt: str, learner: str, rows: list[Row]) -> tuple[Any, Path]:

@@ -68,7 +68,7 @@ def scheme(name: str, inner: Any = None, **changes: Any) -> Any:
     """A new one with the settings of that name, around a learner of its own."""
     model = SCHEMES[name]
     learner = type(inner)(**inner.get_params()) if inner is not None else Perceptron(shuffle=False)
-    return type(model)(**{**model.get_params(deep=False), "learner": learner, **changes})
+    return type(model)(**{**model.get_params(deep=False), "estimator": learner, **changes})
 
 
 def slow_unless(quick: bool) -> Any:

@@ -57,7 +57,7 @@ class Server:
         self.folder = folder
         self.log = folder.with_name(f"{folder.name}.log")
         began = self.log.stat().st_size if self.log.exists() else 0
-        self.number = nursery.born(["--data", str(folder), "--port", "0", *options], self.log, limit, die)
+        self.number = nursery.born(["--data-dir", str(folder), "--port", "0", *options], self.log, limit, die)
         until = time.monotonic() + 60
         while True:
             said = self.log.read_bytes()[began:].decode(errors="replace") if self.log.exists() else ""

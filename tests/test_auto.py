@@ -396,7 +396,7 @@ def test_the_command_line_begins_with_it(
     data.write_text(lines)
     assert main(["learn", str(data), "--json", "--quiet", "--save", str(tmp_path / "m")]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert (report["learner"], report.get("scheme")) == (learner, scheme)
+    assert (report["learner"], report.get("multiclass")) == (learner, scheme)
     assert main(["predict", str(tmp_path / "m"), str(data), "--quiet"]) == 0
     assert main(["inspect", str(tmp_path / "m")]) == 0
 

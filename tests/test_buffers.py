@@ -242,21 +242,31 @@ COMMANDS = {
                 "two.svm --learner perceptron --no-fit-intercept --tie negative",
             ),
             *("two.svm --learner sgd --l1 0.01", "two.svm --learner sgd --schedule adagrad --average", "weights.vw"),
-            *("weights.vw --interactions ab", "two.vw --bits 5", "two.csv", "two.jsonl"),
+            *("weights.vw --interactions ab", "two.vw --hash-bits 5", "two.csv", "two.jsonl"),
         )
     },
 }
 """Those that do without NumPy."""
 OTHERS = (
     *("bad.svm", "bad.svm --bad-lines skip", "odd.svm", "odd.svm --bad-lines skip", "three.svm", "sets.svm", "one.svm"),
-    *("queries.svm", "two.svm --positive 1", "two.svm --positive 7", "two.vw --bits 0", "two.vw --keep-names"),
-    *("two.svm --scheme one-vs-all", "two.svm --map poly:2", "two.svm --cache", "missing.svm"),
+    *(
+        "queries.svm",
+        "two.svm --positive-label 1",
+        "two.svm --positive-label 7",
+        "two.vw --hash-bits 0",
+        "two.vw --keep-names",
+    ),
+    *("two.svm --multiclass one-vs-all", "two.svm --feature-map poly:2", "two.svm --cache", "missing.svm"),
     *("two.svm --learner winnow", "boolean.svm --learner winnow", "boolean.svm --learner elimination", "empty.svm"),
     *("two.svm --learner kernel-perceptron", "two.svm --learner voted-perceptron"),
-    *("two.svm --output-hypothesis longest-survivor", "three.svm --learner multilayer-perceptron", "two.svm three.svm"),
-    *("boolean.svm --learner rectangle", "two.svm --scheme online-bagging --members 3", "three.svm --positive 2"),
+    *("two.svm --online-to-batch longest-survivor", "three.svm --learner multilayer-perceptron", "two.svm three.svm"),
+    *(
+        "boolean.svm --learner rectangle",
+        "two.svm --multiclass online-bagging --n-estimators 3",
+        "three.svm --positive-label 2",
+    ),
     *("two.svm --learner balanced-winnow", "two.vw --learner p-norm-perceptron"),
-    "three.svm --scheme random-forest --trees 3",
+    "three.svm --multiclass random-forest --n-estimators 3",
 )
 
 

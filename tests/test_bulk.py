@@ -495,12 +495,12 @@ def test_columns_with_numbers() -> None:
 
 def test_hashed_features() -> None:
     model = Perceptron().fit(np.ones((2, 16)), [0, 1])
-    model._state.reading = {"format": "jsonl", "label": "y", "bits": 4, "signed": True}
+    model._state.reading = {"format": "jsonl", "label": "y", "hash_bits": 4, "signed_hash": True}
     h = hash_name(b"size")
     assert model.score_one(get_encoder(model)({"size": 2.0})) == model.score_one({h % 16: -2.0 if h >> 63 else 2.0})
-    model._state.reading = {"format": "vw", "bits": 4}
+    model._state.reading = {"format": "vw", "hash_bits": 4}
     with pytest.raises(InputError, match="trained from vw"):
         get_encoder(model)({"size": 2.0})
-    model._state.reading = {"map": "poly:2", "map_bits": None}
+    model._state.reading = {"feature_map": "poly:2", "feature_map_bits": None}
     with pytest.raises(InputError, match="novikoff predict"):
         get_encoder(model)

@@ -88,7 +88,12 @@ def test_a_cache_of_another_state_of_the_file_is_not_used(data: Path) -> None:
 def test_a_cache_of_another_reading_is_not_used(tmp_path: Path) -> None:
     path = tmp_path / "data.vw"
     path.write_text("1 |a x y\n-1 |b x z\n")
-    for options in ({"bits": 18}, {"bits": 10}, {"bits": 10, "signed": True}, {"interactions": ("ab",)}):
+    for options in (
+        {"hash_bits": 18},
+        {"hash_bits": 10},
+        {"hash_bits": 10, "signed_hash": True},
+        {"interactions": ("ab",)},
+    ):
         assert collected(path, cache=True, **options) == collected(path, **options)
 
 
@@ -127,5 +132,5 @@ def test_nothing_is_left_behind_when_a_line_is_bad(data: Path) -> None:
 def test_what_can_have_no_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "data.vw"
     path.write_text("1 |a x\n-1 |a y\n")
-    assert main(["learn", str(path), "--bits", "0", "--cache", "--quiet"]) == 2
+    assert main(["learn", str(path), "--hash-bits", "0", "--cache", "--quiet"]) == 2
     assert "--cache is for files whose features are hashed" in capsys.readouterr().err

@@ -153,8 +153,8 @@ def test_compare_tries_what_its_page_lists_and_names_the_rest(
     data.write_text("y,a,b\n" + "yes,1,0\nno,0,1\nyes,1,1\nno,0,0\n" * 5)
     assert main(["compare", str(data), "--label", "y", "--json", "--quiet"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {row["learner"] for row in found["learners"]} | found["left_out"].keys() == set(learner_registry.names())
-    assert not_tried.items() <= found["left_out"].items()
+    assert {row["learner"] for row in found["learners"]} | found["skipped"].keys() == set(learner_registry.names())
+    assert not_tried.items() <= found["skipped"].items()
     assert main(["compare", str(data), "--label", "y", "--quiet"]) == 0
     shown = capsys.readouterr().out
     for name in not_tried:
@@ -162,7 +162,7 @@ def test_compare_tries_what_its_page_lists_and_names_the_rest(
     assert main(["compare", str(data), "--label", "y", "--learners", "perceptron,kernel-perceptron", "--json"]) == 0
     named = json.loads(capsys.readouterr().out)
     assert {row["learner"] for row in named["learners"]} == {"perceptron", "kernel-perceptron"}
-    assert named["left_out"] == {}
+    assert named["skipped"] == {}
 
 
 # --- Exact zeros ---

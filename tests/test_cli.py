@@ -175,7 +175,7 @@ def test_the_same_bytes_from_file_gzip_and_standard_input(tmp_path: Path) -> Non
 def test_built_in_streams(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for title in datasets.DATASETS:
         label = datasets.DATASETS[title].labels[0]
-        out = result(capsys, "learn", title, "--positive", label, "--quiet")
+        out = result(capsys, "learn", title, "--positive-label", label, "--quiet")
         assert out["features"] == len(datasets.DATASETS[title].names)
     model = str(tmp_path / "m.model")
     assert main(["learn", "breast-cancer", "--no-shuffle", "--save", model, "--quiet"]) == 0
@@ -189,7 +189,7 @@ def test_built_in_streams(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
 def test_one_label_against_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = str(tmp_path / "m.model")
     learn = ["learn", "digits", "--learner", "perceptron", "--average", "--passes", "3", "--save", model, "--quiet"]
-    assert main([*learn, "--positive", "3"]) == 0
+    assert main([*learn, "--positive-label", "3"]) == 0
     capsys.readouterr()
     out = str(tmp_path / "out.txt")
     answer = result(capsys, "predict", model, "digits", "--output", out, "--quiet")
@@ -197,7 +197,7 @@ def test_one_label_against_the_rest(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert answer["model_error"] < 0.05  # a tenth of the digits are threes: always "not 3" would err on 0.10
     assert main(["learn", "digits", "--resume", model, "--save", model, "--quiet"]) == 0
     assert novikoff.load(model).ledger_.examples == 4 * 1797
-    assert main(["learn", "digits", "--resume", model, "--positive", "4", "--quiet"]) == 2
+    assert main(["learn", "digits", "--resume", model, "--positive-label", "4", "--quiet"]) == 2
 
 
 def test_standard_input_is_read_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -223,11 +223,11 @@ def test_a_file_goes_before_a_built_in_stream_of_its_name(
 
 
 def test_many_labels_are_an_error_for_two_classes_only(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["learn", "digits", "--scheme", "binary"]) == 2
+    assert main(["learn", "digits", "--multiclass", "binary"]) == 2
     assert "two labels can be told apart" in capsys.readouterr().err
     assert main(["learn", "digits", "--json", "--quiet"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["scheme"], told["classes"], told["examples"]) == ("kesler", 10, 1797)
+    assert (told["multiclass"], told["classes"], told["examples"]) == ("kesler", 10, 1797)
 
 
 def test_progress_at_doubling_intervals(data: Path) -> None:
@@ -345,7 +345,7 @@ def test_predict_to_a_file_with_json(data: Path, tmp_path: Path, capsys: pytest.
     low, high = answer.pop("model_error_interval")
     assert (low, round(high, 4)) == (0.0, 0.6024)  # 1 − 0.025^(1/4)
     assert answer == {
-        "examples": 4, "labelled": 4, "errors": 0, "model_error": 0.0, "accuracy": 1.0, "confidence": 0.95,
+        "examples": 4, "labelled": 4, "errors": 0, "model_error": 0.0, "accuracy": 1.0, "delta": 0.05,
     }  # fmt: skip
     assert out.read_text() == "1\n-1\n1\n-1\n"
     assert main(["predict", model, str(data), "--json"]) == 2
@@ -419,7 +419,8 @@ def test_the_command_line_imports_no_scikit_learn(data: Path, tmp_path: Path) ->
     code = (
         "import sys\n"
         "from novikoff.cli.main import main\n"
-        f"for a in (['learn', {str(data)!r}, '--save', {str(model)!r}], ['learn', 'iris', '--positive', 'setosa'],\n"
+        f"for a in (['learn', {str(data)!r}, '--save', {str(model)!r}],\n"
+        "          ['learn', 'iris', '--positive-label', 'setosa'],\n"
         f"          ['predict', {str(model)!r}, {str(data)!r}], ['inspect', {str(model)!r}]):\n"
         "    assert main(a) == 0\n"
         "heavy = {'sklearn', 'pandas', 'plotly', 'rich'} & {m.partition('.')[0] for m in sys.modules}\n"

@@ -428,7 +428,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
     ("model", "sentence"),
     [
         (VotedPerceptron(), "use Perceptron\\(average=True\\)"),
-        (KernelPerceptron(), "--map poly:2"),
+        (KernelPerceptron(), "--feature-map poly:2"),
         (Auto(), "use AROW, SGD or"),
         (MultilayerPerceptron(), "use Kesler"),
         (fresh("halving-stumps"), "use Winnow"),
@@ -475,7 +475,7 @@ def test_shards_that_do_not_fit_are_named(tmp_path: Path) -> None:
     refused("part-1.svm:1: .*two labels", names)
     for k, text in enumerate(["1 | a b\n-1 | c\n", "1 | d\n-1 | a\n"]):
         (tmp_path / f"{k}.vw").write_text(text)
-    refused("hash the names", str(tmp_path / "*.vw"), options=ReadOptions(bits=0))
+    refused("hash the names", str(tmp_path / "*.vw"), options=ReadOptions(hash_bits=0))
     refused("keep-names", names, options=ReadOptions(keep_names=1))
     for k, text in enumerate(["y,a,b\n1,2,3\n0,1,1\n", "y,a\n1,2\n0,1\n"]):
         (tmp_path / f"{k}.csv").write_text(text)
@@ -509,7 +509,7 @@ def test_shards_share_a_dictionary_of_few_names(kind: str, model: Any, tmp_path:
     done = DistributedLearner(model, rounds=3).fit(paths)
     assert set(done.model_.feature_names_in_) == {"job=p", "job=q", "age", "job=only0", "job=only1", "job=only2"}
     assert len(to_bytes(done.model_)) < 10_000
-    hashed = DistributedLearner(model, rounds=3).fit(paths, options=ReadOptions(bits=18))
+    hashed = DistributedLearner(model, rounds=3).fit(paths, options=ReadOptions(hash_bits=18))
     assert hashed.model_.n_features_in_ == 1 << 18
     rows = [{"job": job, "age": 0.5} for job in ("p", "only1", "only2", "new")]
     assert done.decision_function(rows).tolist() == pytest.approx(hashed.decision_function(rows).tolist(), rel=1e-5)
@@ -544,7 +544,7 @@ def test_shards_with_many_names_are_hashed(tmp_path: Path, monkeypatch: pytest.M
         done = DistributedLearner(Perceptron(), rounds=1).fit(paths)
         assert done.model_.n_features_in_ == 1 << 18
         [note] = done.notes_
-        assert note == f"the shards have more than {most} different names, which are hashed as with --bits 18"
+        assert note == f"the shards have more than {most} different names, which are hashed as with --hash-bits 18"
     assert DistributedLearner(Perceptron(), rounds=1).fit(paths, options=ReadOptions(hashes_names=True)).notes_ == []
 
 
@@ -561,10 +561,10 @@ def test_labels_are_agreed_on_before_anything_is_learned(tmp_path: Path) -> None
     assert many.fit(str(tmp_path / "*.svm"), classes=[3, 2, 1]).classes_.tolist() == [1, 2, 3]
     with pytest.raises(InputError, match=r"1\.svm: the classes must be known beforehand, but 3 is new"):
         many.fit(str(tmp_path / "*.svm"), classes=[2, 1])
-    two = DistributedLearner(rounds=1).fit(str(tmp_path / "*.svm"), positive="3")
+    two = DistributedLearner(rounds=1).fit(str(tmp_path / "*.svm"), positive_label="3")
     assert two.classes_.tolist() == ["not 3", "3"]
     with pytest.raises(InputError, match="no example of any shard has that label"):
-        DistributedLearner(rounds=1).fit(str(tmp_path / "*.svm"), positive="30")
+        DistributedLearner(rounds=1).fit(str(tmp_path / "*.svm"), positive_label="30")
 
 
 def test_tasks_are_pure() -> None:

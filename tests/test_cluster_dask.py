@@ -312,7 +312,7 @@ def test_a_certificate_made_and_verified_on_the_cluster(client: Any, names: list
     done = DistributedLearner(Perceptron(), rounds=2, client=client).fit(names)
     certificate = done.certify()
     assert verify(certificate.document, names, client=client) == []
-    assert all(bound["verdict"] != "broken" for bound in certificate.bounds)
+    assert all(bound["verdict"] != "violated" for bound in certificate.bounds)
 
 
 @pytest.mark.slow
@@ -359,11 +359,11 @@ def test_many_classes_from_the_command_line(client: Any, tmp_path: Path, capsys:
     base = ["cluster", "learn", str(tmp_path / "*.svm"), "--scheduler", client.scheduler.address, "--quiet"]
     assert main([*base, "--json", "--save", str(tmp_path / "m")]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert (report["scheme"], report["classes"]) == ("kesler", 4)
+    assert (report["multiclass"], report["classes"]) == ("kesler", 4)
     assert main([*base, "--classes", "1,2,3,4", "--save", str(tmp_path / "n")]) == 0
     assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
     assert isinstance(novikoff.load(tmp_path / "m"), Kesler)
-    assert main([*base, "--scheme", "binary"]) == 2
+    assert main([*base, "--multiclass", "binary"]) == 2
 
 
 @pytest.mark.slow

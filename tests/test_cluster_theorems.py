@@ -76,7 +76,7 @@ def run_with(name: str, stream: Any, shards: int, rounds: int, mixing: str, seed
     message = worker_tasks.serialize_model(done.model_)
     _, facts = _measure_witnesses(engine, parts, message, done.model_, done.ledger_, bounds, found)
     judged = [evaluate_bound(bound, facts, _MixedCounts(done.ledger_)) for bound in bounds]
-    return done, [one for one in judged if one["verdict"] == "broken"]
+    return done, [one for one in judged if one["verdict"] == "violated"]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_the_plain_count_may_well_be_above_the_bound() -> None:
     certificate = done.certify()
     novikoff = next(b for b in certificate.bounds if b["name"] == "hinge")
     assert done.ledger_.mistakes > done.ledger_.mixed("mistakes")
-    assert novikoff["made"] == float(done.ledger_.mixed("mistakes"))
+    assert novikoff["observed"] == float(done.ledger_.mixed("mistakes"))
 
 
 def test_equality_is_attained() -> None:
@@ -122,7 +122,7 @@ def test_equality_is_attained() -> None:
     assert done.ledger_.mixed("mistakes") == n
     bound = next(b for b in done.certify().bounds if b["name"] == "novikoff")
     assert bound["verdict"] == "holds"
-    assert bound["allowed"] == pytest.approx(n, rel=1e-3)
+    assert bound["bound"] == pytest.approx(n, rel=1e-3)
 
 
 @settings(max_examples=8)
@@ -141,7 +141,7 @@ def test_winnow_on_disjunctions(data: Any) -> None:
     rounds, mixing = data.draw(st.integers(1, 3)), data.draw(st.sampled_from(MIXINGS))
     bounds = DistributedLearner(model, rounds=rounds, mixing=mixing).fit(pairs).certify().bounds
     assert bounds
-    assert [b["verdict"] for b in bounds if "allowed" in b] in (["holds"], ["holds", "holds"])
+    assert [b["verdict"] for b in bounds if "bound" in b] in (["holds"], ["holds", "holds"])
 
 
 # --- Certificates ---
@@ -165,7 +165,7 @@ def test_a_certificate_is_verified_and_a_changed_one_is_not(model: Any) -> None:
     certificate = done.certify()
     assert verify(certificate.document, pairs) == []
     assert bool(certificate.bounds) == (not isinstance(model, AROW))
-    assert all(b["verdict"] != "broken" for b in certificate.bounds)
+    assert all(b["verdict"] != "violated" for b in certificate.bounds)
     assert "as the mixtures count them" in str(certificate)
     for place, value in ((("observed", "mixed_mistakes"), 1.0), (("mixing",), "uniform"), (("passes",), 2)):
         changed = copy.deepcopy(certificate.document)
@@ -183,8 +183,8 @@ def test_one_shard_is_certified_for_all_its_rounds() -> None:
     certificate = done.certify()
     plain = certify(Perceptron(passes=3, shuffle=False).fit(X, y), X, y)
     best, there = ({b["name"]: b for b in c.bounds}["hinge"] for c in (certificate, plain))
-    assert best["made"] == there["made"] == done.model_.ledger_.mistakes
-    assert best["allowed"] == pytest.approx(there["allowed"], rel=0.05)
+    assert best["observed"] == there["observed"] == done.model_.ledger_.mistakes
+    assert best["bound"] == pytest.approx(there["bound"], rel=0.05)
     assert verify(certificate.document, [(X, y)]) == []
 
 
@@ -197,7 +197,7 @@ def test_witnesses_of_a_separable_stream_in_shards() -> None:
     bound = next(b for b in done.certify().bounds if b["name"] == "novikoff")
     alone = next(b for b in certify(Perceptron().fit(X, y), X, y).bounds if b["name"] == "novikoff")
     assert bound["verdict"] == "holds"
-    assert bound["allowed"] == pytest.approx(alone["allowed"], rel=0.05)
+    assert bound["bound"] == pytest.approx(alone["bound"], rel=0.05)
 
 
 def test_shards_too_large_for_memory_are_searched_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +211,7 @@ def test_shards_too_large_for_memory_are_searched_where_they_lie(monkeypatch: py
     monkeypatch.setattr(witness_search, "MIN_SHARD_TERMS", 4000)
     part = done.certify()
     assert verify(part.document, pairs) == []
-    best = {name: min(b["allowed"] for b in c.bounds if "allowed" in b) for name, c in (("w", whole), ("p", part))}
+    best = {name: min(b["bound"] for b in c.bounds if "bound" in b) for name, c in (("w", whole), ("p", part))}
     assert best["w"] <= best["p"] * 1.01
     assert best["p"] < 1.3 * best["w"]
 

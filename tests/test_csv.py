@@ -92,7 +92,7 @@ styles = st.fixed_dictionaries(
 def test_rows_are_those_of_the_documented_rules(table: Any, style: Any, size: int) -> None:
     names, records = table
     text, delimiter = written([names, *records], **style), style["delimiter"]
-    how = settled(text.encode(), delimiter=delimiter, header=True, bits=18)
+    how = settled(text.encode(), delimiter=delimiter, header=True, hash_bits=18)
     assert cells_of(text, delimiter) == [names, *records]
     seen = [cells for cells, _ in csv_sniffer.iter_records(text.encode(), delimiter.encode())]
     assert [[c.decode() for c in cells] for cells in seen] == [names, *records]
@@ -195,7 +195,7 @@ def test_texts_are_those_of_pandas(table: Any) -> None:
     names, records = table
     text = written([names, *records], all_quoted=True)
     frame = pandas.read_csv(io.StringIO(text, newline=""), dtype=str, na_filter=False)
-    how = settled(text.encode(), header=True, bits=18)
+    how = settled(text.encode(), header=True, hash_bits=18)
     expected = [hashed_row(list(row), names, list(how.numeric), 0) for row in frame.itertuples(index=False, name=None)]
     assert in_blocks(how, text.encode(), 100)[0] == expected
 
@@ -208,7 +208,7 @@ def test_threads_and_blocks_change_nothing(threads: int, block: int, tmp_path: A
     records = [[rng.choice("ab"), str(rng.randint(0, 9)), rng.choice(TRICKY)] for _ in range(count)]
     path = tmp_path / "t.csv"
     path.write_text(written([["class", "n", "t"], *records]), newline="")
-    rows, labels, _, reading = read(path, threads=threads, block=block, bits=18)
+    rows, labels, _, reading = read(path, threads=threads, block=block, hash_bits=18)
     assert rows == [hashed_row(r, ["class", "n", "t"], [False, True, False], 0) for r in records]
     assert labels == [r[0] for r in records]
     assert reading.report()["slots_used"] == len({slot for row in rows for slot in row})
@@ -300,18 +300,21 @@ def test_tables_that_are_refused(text: bytes, options: Any, sentence: str) -> No
 def test_names_and_dictionary(tmp_path: Any) -> None:
     path = tmp_path / "t.csv"
     path.write_text('label,colour,size\n1,"a ""b""",3\n0,red,\n1,red,4\n')
-    rows, _, _, reading = read(path, bits=0)
+    rows, _, _, reading = read(path, hash_bits=0)
     assert reading.names is not None
     assert list(reading.names.columns) == ['colour=a "b"', "size", "colour=red"]
     assert rows == [{0: 1.0, 1: 3.0}, {2: 1.0}, {2: 1.0, 1: 4.0}]
     assert read(path)[0] == rows  # a few names get a dictionary by themselves
-    rows, _, _, reading = read(path, bits=18, keep_names=1)
+    rows, _, _, reading = read(path, hash_bits=18, keep_names=1)
     assert sorted(reading.kept.values()) == ['colour=a "b"', "colour=red", "size"]
     assert [{reading.kept[k]: v for k, v in row.items()} for row in rows][1] == {"colour=red": 1.0}
 
 
 def test_settings_restore_the_format() -> None:
-    for how in (settled(b"y,a\n1,x\n", bits=20, signed=True), Tsv.settled(ReadOptions(label="1"), b"1\t2\n", "it")):
+    for how in (
+        settled(b"y,a\n1,x\n", hash_bits=20, signed_hash=True),
+        Tsv.settled(ReadOptions(label="1"), b"1\t2\n", "it"),
+    ):
         kept = {k: list(v) if isinstance(v, tuple) else v for k, v in how.settings().items()}
         assert type(how).from_settings({k: v for k, v in kept.items() if k != "format"}) == how
 
@@ -416,7 +419,7 @@ def two(tmp_path: Any) -> tuple[Any, Any]:
     return paths
 
 
-@pytest.mark.parametrize("options", [(), ("--bits", 0), ("--signed", "--bits", 12)])
+@pytest.mark.parametrize("options", [(), ("--hash-bits", 0), ("--signed-hash", "--hash-bits", 12)])
 def test_learning_in_one_go_or_two(options: Any, two: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = two
     together, first, second = (tmp_path / name for name in ("together", "first", "second"))

@@ -224,8 +224,8 @@ def test_a_certificate_in_words_and_as_a_line(server: str, window: Any) -> None:
         window.click("#save")
     saved = json.loads(download.value.path().read_text())
     assert saved["observed"]["examples"] == 20
-    shown = [b for b in saved["bounds"] if "allowed" in b and b["any_order"]]
-    assert min(int(b["allowed"]) for b in shown) == int(most[1].replace(",", ""))
+    shown = [b for b in saved["bounds"] if "bound" in b and b["any_order"]]
+    assert min(int(b["bound"]) for b in shown) == int(most[1].replace(",", ""))
     create(server, "other")
     said(window, "#models-body", "other")
     window.click("#models-body a:has-text('other')")

@@ -44,7 +44,7 @@ def test_learn_says_which_learner_is_used(
     assert main(["learn", name, "--json"]) == 0
     told = capsys.readouterr()
     assert json.loads(told.out)["learner"] == expected
-    message = f"auto can't be used with --scheme {scheme}: using arow\n"
+    message = f"auto can't be used with --multiclass {scheme}: using arow\n"
     assert (message in told.err) == (expected == "arow")
     assert main(["learn", name, "--json", "--quiet"]) == 0
     assert capsys.readouterr().err == ""
@@ -117,9 +117,9 @@ def test_the_server_uses_auto_where_nothing_is_said(server: Server, tmp_path: Pa
     ("learner", "settings", "inside"),
     [
         ("kesler", {}, "auto"),
-        ("kesler", {"learner": {}}, "auto"),
+        ("kesler", {"estimator": {}}, "auto"),
         ("kesler", {"update": "uniform"}, "arow"),
-        ("one-vs-all", {"learner": {"settings": {"r": 2.0}}}, "arow"),
+        ("one-vs-all", {"estimator": {"settings": {"r": 2.0}}}, "arow"),
         ("multi-label", {}, "arow"),
         ("online-to-batch", {}, "perceptron"),
         ("kesler", {"learner": {"name": "perceptron"}}, "perceptron"),

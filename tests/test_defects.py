@@ -146,7 +146,7 @@ class Service:
     """A server process."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "novikoff", "serve", "--data", str(folder), "--port", "0", *options]
+        command = [sys.executable, "-m", "novikoff", "serve", "--data-dir", str(folder), "--port", "0", *options]
         self.log = folder.with_name(f"{folder.name}.log")
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -270,7 +270,7 @@ def test_3_a_backup_is_for_its_owner_only(tmp_path: Path) -> None:
         with serving(folder) as service:
             assert service.post("/v1/models", {"name": "m", "learner": "perceptron"}) == 201
             assert service.post("/v1/models/m/learn", {"features": {"a": 1.0}, "label": 1}) == 200
-            done = run_command("serve", "backup", "--data", folder, "--to", copy)
+            done = run_command("serve", "backup", "--data-dir", folder, "--output", copy)
         assert done.returncode == 0, done.stderr
         modes = {stat.S_IMODE(path.stat().st_mode) for path in (copy, *copy.rglob("*"))}
         assert modes <= {0o700, 0o600}, [oct(mode) for mode in modes]
@@ -317,7 +317,7 @@ def test_4_parquet_texts_that_are_not_utf8_can_be_skipped(tmp_path: Path) -> Non
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("more", [[], ["--scheme", "bagging"], ["--scheme", "adaboost"]])
+@pytest.mark.parametrize("more", [[], ["--multiclass", "bagging"], ["--multiclass", "adaboost"]])
 def test_4_a_large_index_is_named_before_memory_is_requested(more: list[str], tmp_path: Path) -> None:
     path = tmp_path / "wide.svm"
     path.write_text("1 1:1\n-1 2:1\n1 20000000:1\n-1 2:1\n")

@@ -180,16 +180,16 @@ MIXED = {
     "one-vs-all": OneVsAll(AROW()),
 }
 OF_CLUSTERS: dict[str, ReadOptions] = {
-    "csv": ReadOptions(label="y", header=True, bits=18),
-    "csv with a text column": ReadOptions(label="y", header=True, text="job", letters=3),
+    "csv": ReadOptions(label="y", header=True, hash_bits=18),
+    "csv with a text column": ReadOptions(label="y", header=True, text="job", char_ngrams=3),
     "numbers": ReadOptions(label="y", header=True),
     "tsv": ReadOptions(label="y", header=True),
     "jsonl": ReadOptions(label="y"),
-    "jsonl with text": ReadOptions(label="y", text="job", words=2),
+    "jsonl with text": ReadOptions(label="y", text="job", word_ngrams=2),
     "parquet": ReadOptions(label="y"),
     "svmlight": ReadOptions(),
     "vw": ReadOptions(),
-    "text": ReadOptions(format="text", words=2, letters=3),
+    "text": ReadOptions(format="text", word_ngrams=2, char_ngrams=3),
 }
 
 
@@ -480,7 +480,7 @@ def test_arrays_and_columns_with_numbers_are_taken_as_before(tmp_path: Path) -> 
     [
         ("it.svm", "1 1:1 3:0.5\n-1 2:1 # x\n1 1:2\n-1 3:1\n", [], ["1:1 3:0.5", "2:1 # x", "1 1:2", "3:1\n"]),
         ("it.vw", "1 |a x:1 y\n-1 |b z\n1 |a y\n-1 | w\n", [], ["|a x:1 y", "|b z", "1 |a y", "| w"]),
-        ("it.vw", "1 |a x:1 y\n-1 |b z\n", ["--bits", "0"], ["|a x:1 y", "|b z"]),
+        ("it.vw", "1 |a x:1 y\n-1 |b z\n", ["--hash-bits", "0"], ["|a x:1 y", "|b z"]),
     ],
 )
 def test_lines_of_vw_and_svmlight(name: str, content: str, options: list[str], raw: list[str], tmp_path: Path) -> None:
@@ -496,7 +496,7 @@ def test_lines_of_vw_and_svmlight(name: str, content: str, options: list[str], r
 @pytest.mark.parametrize("learner", ["bagging", "adaboost", "random-forest"])
 def test_ensembles_take_raw_rows(learner: str, tmp_path: Path) -> None:
     path, model = write(tmp_path, "csv", random_rows(60)), tmp_path / "it.model"
-    how = ["--label", "y", "--scheme", learner, "--bits", "6"]
+    how = ["--label", "y", "--multiclass", learner, "--hash-bits", "6"]
     assert main(["learn", str(path), *how, "--save", str(model), "--quiet", "--json"]) == 0
     assert load(model).predict(random_rows(60)).tolist() == predicted(tmp_path, path)[0]
 
@@ -557,10 +557,10 @@ def test_the_server_says_what_is_wrong_with_a_row(nursery: Nursery, tmp_path: Pa
         assert "colour" in server.ask("GET", "/v1/models/m")[1]["warnings"][0]
         server.make("plain")
         status, said = server.ask("POST", "/v1/models/plain/predict", {"features": {"age": "old"}})
-        assert (status, said["code"]) == (422, "bad-body")
+        assert (status, said["code"]) == (422, "invalid-body")
 
 
-@pytest.mark.parametrize("bits", [[], ["--bits", "10"]], ids=["dictionary", "hashed"])
+@pytest.mark.parametrize("bits", [[], ["--hash-bits", "10"]], ids=["dictionary", "hashed"])
 def test_columns_that_a_served_model_does_not_know_are_logged_once(
     bits: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -582,11 +582,11 @@ def test_a_file_whose_encoding_does_not_fit_is_refused(nursery: Nursery, tmp_pat
     model, _ = trained(tmp_path, "csv", "arow", random_rows(40))
     good = model._state.reading
     with running(nursery, tmp_path / "data") as server:
-        for wrong in ({"target": 9}, {"numeric": [True]}, {"bits": 60}, {"bits": 7}, {"names": "abcde"}):
+        for wrong in ({"target": 9}, {"numeric": [True]}, {"hash_bits": 60}, {"hash_bits": 7}, {"names": "abcde"}):
             model._state.reading = good | wrong
             body = to_bytes(model)
             status, said = server.ask("POST", "/v1/models?name=m", body, {"Content-Type": "application/octet-stream"})
-            assert (status, said.get("code")) == (422, "bad-model-file"), (wrong, said)
+            assert (status, said.get("code")) == (422, "invalid-model-file"), (wrong, said)
 
 
 def test_rows_of_a_csv_file_as_the_csv_module_reads_them(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def test_adaboost_is_its_plain_twin(seed: int) -> None:
     X = X + np.random.default_rng(seed).random(X.shape)  # no two splits alike
     alphas, f = adaboost_twin(X, 2 * y - 1, 12)
     model = AdaBoost(n_estimators=12).fit(X, y)
-    assert np.allclose(model.alphas_, alphas, rtol=1e-9)
+    assert np.allclose(model.estimator_weights_, alphas, rtol=1e-9)
     assert np.allclose(model.decision_function(X), f, rtol=1e-9, atol=1e-12)
     assert (model.predict(X) == (np.array(f) > 0)).all()
 
@@ -227,12 +227,12 @@ def never_above_the_bound(seed: int, classes: int, rounds: int, weighted: bool, 
     margins = model.margins(X, y)
     assert (margins[wrong] <= 0.0).all()
     assert (margins[~wrong] >= 0.0).all()
-    if model.errors_[0] == 0.0:
+    if model.estimator_errors_[0] == 0.0:
         assert model.bound_ == model.training_error_ == 0.0
         return
     exact = exact_product(model, X, y, weights)
     assert Decimal(model.bound_) >= min(exact, Decimal(1))
-    stated = boosting.training_error(errors=model.errors_.tolist(), classes=classes)
+    stated = boosting.training_error(errors=model.estimator_errors_.tolist(), classes=classes)
     assert np.isclose(model.bound_, stated, rtol=1e-9)
 
 
@@ -257,7 +257,7 @@ def test_the_training_error_is_never_above_the_bound_in_many_runs(run: Any) -> N
 def test_a_learner_without_errors_predicts_alone() -> None:
     X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
     model = AdaBoost(n_estimators=9).fit(X, y)
-    assert len(model.errors_) == 1
+    assert len(model.estimator_errors_) == 1
     assert (model.bound_, model.training_error_) == (0.0, 0.0)
     assert model.margin_distribution_.tolist() == [1.0] * 101
 
@@ -271,8 +271,8 @@ def test_a_learner_no_better_than_chance_is_refused() -> None:
 
 def test_boosting_stops_where_no_round_helps() -> None:
     model = AdaBoost(Perceptron(), n_estimators=500).fit(*CANCER)
-    assert 0 < len(model.errors_) < 500
-    assert (model.errors_ < 0.5).all()
+    assert 0 < len(model.estimator_errors_) < 500
+    assert (model.estimator_errors_ < 0.5).all()
 
 
 def test_stumps_do_as_well_as_those_of_scikit_learn() -> None:
@@ -281,7 +281,7 @@ def test_stumps_do_as_well_as_those_of_scikit_learn() -> None:
     ours = AdaBoost(n_estimators=50).fit(X[train], y[train])
     theirs = AdaBoostClassifier(n_estimators=50, random_state=0).fit(X[train], y[train])
     assert abs(ours.score(X[test], y[test]) - theirs.score(X[test], y[test])) <= 0.01
-    assert np.allclose(ours.errors_[:5], theirs.estimator_errors_[:5])
+    assert np.allclose(ours.estimator_errors_[:5], theirs.estimator_errors_[:5])
 
 
 @real_data
@@ -323,10 +323,10 @@ def test_weights_that_differ_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     weights = np.where(np.arange(100) == 7, 1e-90, 1.0)
     model = AdaBoost(n_estimators=400).fit(X, y, sample_weight=weights)
     assert model.training_error_ <= model.bound_ < 1e-30
-    assert len(model.errors_) == 400
+    assert len(model.estimator_errors_) == 400
     monkeypatch.setattr(adaboost, "MAX_LOG_WEIGHT_RANGE", 5.0)
     shorter = AdaBoost(n_estimators=400).fit(*table(5))
-    assert len(shorter.errors_) < 400
+    assert len(shorter.estimator_errors_) < 400
     assert shorter.training_error_ <= shorter.bound_
 
 
@@ -416,8 +416,8 @@ def test_the_bound_of_a_vote_is_true_on_data_that_is_drawn_anew() -> None:
     new = draw(4000)
     for seed in range(20):
         model = RandomForest(n_estimators=8, max_depth=3, random_state=seed).fit(*draw(150))
-        assert model.error_bound(0.5).value >= 1.0 - model.score(*new)
-        assert model.error_bound(0.5).value <= model.error_bound(0.99).value <= 1.0
+        assert model.error_bound(delta=0.5).value >= 1.0 - model.score(*new)
+        assert model.error_bound(delta=0.5).value <= model.error_bound(delta=0.01).value <= 1.0
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -459,8 +459,8 @@ def test_what_is_not_shown_is_said() -> None:
         RandomForest(n_estimators=5, voting="soft").fit(*CANCER).error_bound()
     with pytest.raises(AttributeError, match="oob_score=False"):
         _ = RandomForest(n_estimators=5, oob_score=False).fit(*CANCER).out_of_bag_
-    with pytest.raises(InputError, match="confidence"):
-        model.error_bound(1.0)
+    with pytest.raises(InputError, match="delta"):
+        model.error_bound(delta=0.0)
     nothing = model.out_of_bag_._replace(fewest=0, fewest_of_pair=0)
     assert bound_vote_error(nothing, 0.9).value == 1.0
     assert majority.single(seen=0.0, examples=10**9, delta=0.5) < 1e-4

@@ -45,7 +45,7 @@ def data(tmp_path: Path) -> Path:
 )
 def test_certified_and_verified(model: Any) -> None:
     X, y = CANCER
-    certificate = certify(model.fit(X, y), X, y, confidence=0.9)
+    certificate = certify(model.fit(X, y), X, y, delta=0.1)
     assert verify(certificate, X, y) == []
     assert verify(json.loads(certificate.as_json()), X, y) == []
     changed = y.copy()
@@ -67,25 +67,25 @@ def test_what_a_certificate_of_boosting_says() -> None:
     certificate = certify(model, X, y)
     (bound,) = certificate.bounds
     assert bound["verdict"] == "holds"
-    assert bound["made"] == round(model.training_error_ * len(y))
-    assert bound["made"] <= bound["allowed"] <= 1.001 * model.bound_ * len(y)
+    assert bound["observed"] == round(model.training_error_ * len(y))
+    assert bound["observed"] <= bound["bound"] <= 1.001 * model.bound_ * len(y)
     assert bound["numbers"]["product"] == model.bound_
     assert certificate.document["new_data"] is None
     assert certificate.headline == bound
     perfect = certify(AdaBoost().fit([[0.0], [1.0]], [0, 1]), [[0.0], [1.0]], [0, 1])
-    assert perfect.bounds[0]["allowed"] == 0.0
+    assert perfect.bounds[0]["bound"] == 0.0
     assert perfect.bounds[0]["slack"] is None
     with pytest.raises(InputError, match="not what fit, or one call"):  # a weighted run is another one
         certify(AdaBoost(n_estimators=20).fit(X, y, sample_weight=np.arange(1, len(y) + 1)), X, y)
     weighted = AdaBoost(n_estimators=20).fit(X, y, sample_weight=np.arange(1, len(y) + 1)).shown(0.9).bounds[0]
-    assert weighted["made"] <= weighted["allowed"]
+    assert weighted["observed"] <= weighted["bound"]
 
 
 def test_what_a_certificate_of_bagging_says() -> None:
     X, y = CANCER
     model = RandomForest(n_estimators=40).fit(X, y)
-    new = certify(model, X, y, confidence=0.9).document["new_data"]
-    assert new["model_error_bound"] == model.error_bound(0.9).value < 0.5
+    new = certify(model, X, y, delta=0.1).document["new_data"]
+    assert new["model_error_bound"] == model.error_bound(delta=0.1).value < 0.5
     assert "estimate" in new["not_shown"]
     assert "independently" in new["assumes"]
     averaged = certify(RandomForest(n_estimators=5, voting="soft").fit(X, y), X, y)
@@ -101,8 +101,8 @@ def test_what_a_certificate_of_bagging_says() -> None:
 
 @pytest.mark.parametrize(
     ("name", "more"),
-    [("adaboost", ["--rounds", "5"]), ("bagging", ["--members", "7", "--random-state", "2"]),
-     ("random-forest", ["--trees", "9", "--depth", "3", "--jobs", "2"])],
+    [("adaboost", ["--n-estimators", "5"]), ("bagging", ["--n-estimators", "7", "--random-state", "2"]),
+     ("random-forest", ["--n-estimators", "9", "--max-depth", "3", "--n-jobs", "2"])],
 )  # fmt: skip
 def test_learned_saved_predicted_and_verified(
     name: str, more: list[str], data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -110,8 +110,8 @@ def test_learned_saved_predicted_and_verified(
     model, certificate = str(tmp_path / "m.model"), str(tmp_path / "m.certificate")
     page = tmp_path / "page.html"
     files = ["--save", model, "--certificate", certificate, "--report", str(page)]
-    out = result(capsys, "learn", str(data), "--scheme", name, *more, *files)
-    assert (out["scheme"], out["classes"], out["examples"], out["features"]) == (name, 3, 150, 4)
+    out = result(capsys, "learn", str(data), "--multiclass", name, *more, *files)
+    assert (out["multiclass"], out["classes"], out["examples"], out["features"]) == (name, 3, 150, 4)
     loaded = load(model)
     assert loaded.feature_names_in_.tolist() == ["p", "q", "r", "s"]
     assert main(["predict", model, str(data), "--quiet"]) == 0
@@ -130,11 +130,11 @@ def test_learned_saved_predicted_and_verified(
     assert loaded.describe() in capsys.readouterr().out
     assert main(["inspect", model, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["ledger"] is None
-    assert main(["learn", str(data), "--scheme", name, *more]) == 0
+    assert main(["learn", str(data), "--multiclass", name, *more]) == 0
     said = capsys.readouterr()
     assert "read into memory" in said.err
-    assert "--scheme online-" in said.err
-    assert "members" in said.out
+    assert "--multiclass online-" in said.err
+    assert "estimators" in said.out
     assert main(["learn", str(data), "--resume", model]) == 2
     assert "can't go on" in capsys.readouterr().err
 
@@ -143,10 +143,10 @@ def test_learned_saved_predicted_and_verified(
 def test_learners_inside_and_one_label_against_the_rest(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = result(capsys, "learn", str(data), "--scheme", "bagging", "--learner", "perceptron", "--passes", "3")
+    out = result(capsys, "learn", str(data), "--multiclass", "bagging", "--learner", "perceptron", "--passes", "3")
     assert out["learner"] == "perceptron"
     model = str(tmp_path / "m")
-    out = result(capsys, "learn", str(data), "--scheme", "adaboost", "--positive", "b", "--save", model)
+    out = result(capsys, "learn", str(data), "--multiclass", "adaboost", "--positive-label", "b", "--save", model)
     assert out["classes"] == 2
     assert load(model).classes_.tolist() == ["b", "not b"]
     told = result(capsys, "predict", model, str(data), "--output", str(tmp_path / "p"))
@@ -160,18 +160,18 @@ def test_what_is_refused(data: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     weighted = tmp_path / "weighted.vw"
     weighted.write_text("1 2.0 | a:1\n-1 1.0 | b:1\n1 1.0 | a:2\n")
     for arguments, words in [
-        ([str(data), "--scheme", "random-forest", "--learner", "sgd"], "made of trees"),
-        ([str(data), "--scheme", "random-forest", "--rounds", "3"], "--rounds has no meaning"),
-        ([str(data), "--scheme", "adaboost", "--passes", "3"], "--passes is a setting of a learner"),
-        ([str(data), "--scheme", "adaboost", "--resume", "x"], "online-boosting"),
-        ([str(data), "--scheme", "kesler", "--trees", "3"], "--trees has no meaning"),
-        ([str(data), "--scheme", "binary", "--trees", "3"], "ensembles"),
-        ([str(data), "--scheme", "adaboost", "--rounds", "0"], "rounds must be"),
-        ([str(data), "--scheme", "adaboost", "--positive", "zebra"], "no example has that label"),
-        ([str(lists), "--scheme", "adaboost"], "one label an example"),
-        ([str(weighted), "--scheme", "bagging"], "takes no weights"),
-        (["-", "--scheme", "bagging", "--certificate", str(tmp_path / "c")], "standard input"),
+        ([str(data), "--multiclass", "random-forest", "--learner", "sgd"], "made of trees"),
+        ([str(data), "--multiclass", "random-forest", "--code-length", "3"], "--code-length has no meaning"),
+        ([str(data), "--multiclass", "adaboost", "--passes", "3"], "--passes is a setting of a learner"),
+        ([str(data), "--multiclass", "adaboost", "--resume", "x"], "online-boosting"),
+        ([str(data), "--multiclass", "kesler", "--n-estimators", "3"], "--n-estimators has no meaning"),
+        ([str(data), "--multiclass", "binary", "--n-estimators", "3"], "ensembles"),
+        ([str(data), "--multiclass", "adaboost", "--n-estimators", "0"], "n_estimators must be"),
+        ([str(data), "--multiclass", "adaboost", "--positive-label", "zebra"], "no example has that label"),
+        ([str(lists), "--multiclass", "adaboost"], "one label an example"),
+        ([str(weighted), "--multiclass", "bagging"], "takes no weights"),
+        (["-", "--multiclass", "bagging", "--certificate", str(tmp_path / "c")], "standard input"),
     ]:
         assert main(["learn", *arguments, "--quiet"]) == 2, arguments
         assert words in capsys.readouterr().err, arguments
-    assert main(["learn", str(weighted), "--scheme", "adaboost", "--quiet"]) == 0
+    assert main(["learn", str(weighted), "--multiclass", "adaboost", "--quiet"]) == 0

@@ -459,7 +459,7 @@ def test_features_without_a_known_deviation_come_last() -> None:
 
 def test_inspect_of_many_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = str(tmp_path / "m.model")
-    assert main(["learn", "iris", "--learner", "perceptron", "--scheme", "kesler", "--save", model, "--quiet"]) == 0
+    assert main(["learn", "iris", "--learner", "perceptron", "--multiclass", "kesler", "--save", model, "--quiet"]) == 0
     found = inspected(capsys, model, "--top", "50")
     importances = [row["importance"] for row in found["weights"]]
     assert importances == sorted(importances, reverse=True)
@@ -471,7 +471,7 @@ def test_inspect_of_many_columns(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_reports_show_importance_and_weight(tmp_path: Path) -> None:
     model, report, certificate = (str(tmp_path / name) for name in ("m.model", "r.html", "c.json"))
     assert main(["learn", "breast-cancer", "--learner", "perceptron", "--save", model, "--quiet"]) == 0
-    made = ["--output", certificate, "--report", report, "--budget", "0.1", "--quiet"]
+    made = ["--output", certificate, "--report", report, "--search-effort", "0.1", "--quiet"]
     assert main(["certify", model, "breast-cancer", *made]) == 0
     page = Path(report).read_text()
     assert "What the model looks at" in page
@@ -486,7 +486,9 @@ def test_winnow_and_maps_have_importances(tmp_path: Path, capsys: pytest.Capture
     model = Winnow(threshold=2.0).fit(X, np.where(X[:, 1] > 0, "yes", "no"))
     assert model.feature_importances_ == pytest.approx(np.abs(model.coef_[0]) * X.std(axis=0))
     file = str(tmp_path / "m.model")
-    assert main(["learn", "iris", "--positive", "setosa", "--map", "poly:2", "--save", file, "--quiet"]) == 0
+    assert (
+        main(["learn", "iris", "--positive-label", "setosa", "--feature-map", "poly:2", "--save", file, "--quiet"]) == 0
+    )
     found = inspected(capsys, file)
     assert all(row["importance"] is not None for row in found["weights"])
     assert any("·" in str(row["feature"]) or "*" in str(row["feature"]) for row in found["weights"])

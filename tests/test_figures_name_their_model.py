@@ -72,7 +72,7 @@ def tiles_of(text: str) -> list[Tile]:
 
 def reported(model: Any, X: Any, y: Any, passes: int = 1) -> tuple[ReportData, Any]:
     source = ArraySource(X, y)
-    certificate, learned = build_certificate(model, source, passes=passes, budget=BUDGET)
+    certificate, learned = build_certificate(model, source, passes=passes, search_effort=BUDGET)
     return build_report_data(certificate, learned, source), learned
 
 

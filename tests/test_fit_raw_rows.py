@@ -112,7 +112,7 @@ def test_texts() -> None:
     assert [model.predict_one(text) for text in texts] == model.predict(texts).tolist()
     model.partial_fit(["bad bad bad"] * 3, ["other"] * 3).learn_one("good good", "good")
     assert model.ledger_.examples == 64
-    pairs = Perceptron().fit(with_columns(texts, words=2, letters=3), LABELS)
+    pairs = Perceptron().fit(with_columns(texts, word_ngrams=2, char_ngrams=3), LABELS)
     assert pairs.predict_one("a good one") in ("good", "other")
 
 
@@ -185,7 +185,7 @@ def test_numbers_are_not_raw() -> None:
 
 
 def test_missing_values_can_be_features() -> None:
-    model = AROW().fit(with_columns(FRAME, **SAID, missing="indicator", bits=0), LABELS)
+    model = AROW().fit(with_columns(FRAME, **SAID, missing="indicator", hash_bits=0), LABELS)
     assert {"job is missing", "zip is missing"} <= set(model.feature_names_in_)
     bare = {name: value for name, value in rows()[0].items() if name not in ("job", "zip")}
     assert model.score_one(bare) == model.score_one({**bare, "job": None, "zip": float("nan")})
@@ -217,7 +217,7 @@ def test_texts_that_many_rows_have(arrow: bool, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr("novikoff.data.raw.records.find_spec", lambda _: None)
     frame = pandas.DataFrame({"t": ["some words of a text", "other words"] * 500, "b": ["x", "y"] * 500})
     labels = [0, 1] * 500
-    said = with_columns(frame, text=["t", "b"], words=3, letters=2)
+    said = with_columns(frame, text=["t", "b"], word_ngrams=3, char_ngrams=2)
     model = Perceptron().fit(said, labels)
     assert model.predict(frame).tolist() == labels
     single = [model.score_one(row) for row in frame[:2].to_dict("records")]
@@ -253,7 +253,14 @@ def test_settings_that_were_made_by_hand_are_refused(tmp_path: Path) -> None:
     assert model._state is not None
     assert model._state.reading is not None
     good = dict(model._state.reading)
-    for change in ({"weight": 99}, {"texts": ("x",)}, {"words": None}, {"bits": 64}, {"bits": 5}, {"missing": "?"}):
+    for change in (
+        {"weight": 99},
+        {"texts": ("x",)},
+        {"word_ngrams": None},
+        {"hash_bits": 64},
+        {"hash_bits": 5},
+        {"missing": "?"},
+    ):
         model._state.reading, model._state.encoding = {**good, **change}, None
         with pytest.raises(InputError):
             model.predict(FRAME)

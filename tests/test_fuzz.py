@@ -69,7 +69,7 @@ FORMATS: dict[str, list[Format]] = {
     "svmlight": [Svmlight(False), Svmlight(True)],
     "vw": [
         VowpalWabbit(18),
-        VowpalWabbit(4, signed=True),
+        VowpalWabbit(4, signed_hash=True),
         VowpalWabbit(0),
         VowpalWabbit(18, interactions=("ab", "aaa")),
         VowpalWabbit(0, interactions=("  ", "ab")),
@@ -79,65 +79,69 @@ FORMATS: dict[str, list[Format]] = {
         table(TABLE, label="e"),
         table(b"1,2\n3,4\n", header=False, label="2"),
         table(MIXED),
-        table(MIXED, bits=4, signed=True),
-        table(MIXED.replace(b"y,", b"", 1), bits=0, label="d", header=True, delimiter=","),
-        table(TABLE, bits=18),
+        table(MIXED, hash_bits=4, signed_hash=True),
+        table(MIXED.replace(b"y,", b"", 1), hash_bits=0, label="d", header=True, delimiter=","),
+        table(TABLE, hash_bits=18),
         table(TABLE, ignore=("c",), weight="b"),
         table(TABLE, ignore=("a", "i"), missing="error"),
-        table(MIXED, text="b", words=2, letters=3, weight="c"),
-        table(MIXED, text="d,b", bits=0, scale="unit", ignore=("a",)),
+        table(MIXED, text="b", word_ngrams=2, char_ngrams=3, weight="c"),
+        table(MIXED, text="d,b", hash_bits=0, term_weighting="unit", ignore=("a",)),
         table(MIXED, missing="indicator"),
-        table(MIXED, missing="error", bits=4),
+        table(MIXED, missing="error", hash_bits=4),
     ],
     "tsv": [
         table(TABLE.replace(b",", b"\t"), Tsv),
         table(MIXED.replace(b",", b"\t"), Tsv),
-        table(MIXED.replace(b",", b"\t"), Tsv, bits=0),
-        table(MIXED.replace(b",", b"\t"), Tsv, bits=4),
+        table(MIXED.replace(b",", b"\t"), Tsv, hash_bits=0),
+        table(MIXED.replace(b",", b"\t"), Tsv, hash_bits=4),
     ],
     "jsonl": [
         JsonLines("label"),
-        JsonLines("label", bits=4, signed=True),
-        JsonLines("label", bits=0),
-        JsonLines("label", "t,a.t", words=2, letters=3),
-        JsonLines("a.b", "t", scale="unit", lower=False, bits=0),
-        JsonLines("label", "t,u", words=8, scale="count", bits=4, signed=True),
-        JsonLines("label", "t", bits=0, ignore=("a",), categorical=("n", "b.0")),
+        JsonLines("label", hash_bits=4, signed_hash=True),
+        JsonLines("label", hash_bits=0),
+        JsonLines("label", "t,a.t", word_ngrams=2, char_ngrams=3),
+        JsonLines("a.b", "t", term_weighting="unit", lowercase=False, hash_bits=0),
+        JsonLines("label", "t,u", word_ngrams=8, term_weighting="count", hash_bits=4, signed_hash=True),
+        JsonLines("label", "t", hash_bits=0, ignore=("a",), categorical=("n", "b.0")),
         JsonLines("label", "t", only=("a", "t")),
     ],
     "text": [
-        Text("tab", words=2),
-        Text("tab", letters=3, bits=4),
-        Text("blank", words=2, letters=3, scale="unit", bits=0),
-        Text("blank", words=8, letters=16, scale="binary", lower=False),
-        Text("tab", words=2, letters=1, scale="count", signed=True, bits=4),
+        Text("tab", word_ngrams=2),
+        Text("tab", char_ngrams=3, hash_bits=4),
+        Text("blank", word_ngrams=2, char_ngrams=3, term_weighting="unit", hash_bits=0),
+        Text("blank", word_ngrams=8, char_ngrams=16, term_weighting="binary", lowercase=False),
+        Text("tab", word_ngrams=2, char_ngrams=1, term_weighting="count", signed_hash=True, hash_bits=4),
     ],
 }
 
 CUT: dict[str, list[tuple[Format, dict[str, Any]]]] = {
-    "svmlight": [(Svmlight(False), {}), (Svmlight(True), {"several_labels": True})],
+    "svmlight": [(Svmlight(False), {}), (Svmlight(True), {"multilabel": True})],
     "vw": [
         (VowpalWabbit(), {}),
-        (VowpalWabbit(), {"bits": 0}),
-        (VowpalWabbit(), {"bits": 3, "keep_names": 1}),
+        (VowpalWabbit(), {"hash_bits": 0}),
+        (VowpalWabbit(), {"hash_bits": 3, "keep_names": 1}),
         (VowpalWabbit(), {"interactions": ("ab", "aa")}),
     ],
     "csv": [
         (FORMATS["csv"][0], {}),
         (FORMATS["csv"][0], {"label": "e"}),
         (FORMATS["csv"][3], {}),
-        (FORMATS["csv"][3], {"bits": 0}),
+        (FORMATS["csv"][3], {"hash_bits": 0}),
         (FORMATS["csv"][3], {"text": "b", "missing": "indicator", "ignore": ("c",), "label": "y"}),
         (FORMATS["csv"][3], {"delimiter": ",", "header": True, "label": "1"}),
     ],
-    "tsv": [(FORMATS["tsv"][0], {}), (FORMATS["tsv"][1], {}), (FORMATS["tsv"][1], {"bits": 0})],
+    "tsv": [(FORMATS["tsv"][0], {}), (FORMATS["tsv"][1], {}), (FORMATS["tsv"][1], {"hash_bits": 0})],
     "jsonl": [
         (JsonLines("label"), {"label": "label"}),
         (JsonLines("label"), {}),
-        (JsonLines("label"), {"label": "label", "text": "t,u", "words": 2, "bits": 0}),
-        (JsonLines("label"), {"label": "label", "text": "t", "letters": 3, "bits": 5, "signed": True}),
+        (JsonLines("label"), {"label": "label", "text": "t,u", "word_ngrams": 2, "hash_bits": 0}),
+        (JsonLines("label"), {"label": "label", "text": "t", "char_ngrams": 3, "hash_bits": 5, "signed_hash": True}),
     ],
-    "text": [(Text(), {}), (Text(), {"words": 2, "bits": 0}), (Text(), {"letters": 3, "scale": "unit"})],
+    "text": [
+        (Text(), {}),
+        (Text(), {"word_ngrams": 2, "hash_bits": 0}),
+        (Text(), {"char_ngrams": 3, "term_weighting": "unit"}),
+    ],
 }
 """Options for whole files, and formats that make lines for them."""
 
@@ -603,7 +607,7 @@ class Fuzz:
         whole = outcome(path, threads=1, **options)
         if whole == NO_CLASS:
             return
-        if options.get("bits") == 0 and not isinstance(whole, str):
+        if options.get("hash_bits") == 0 and not isinstance(whole, str):
             assert all(len(columns) == len(set(columns)) for columns, _ in whole["rows"]), "a column twice in a row"
         allowed = (whole, NO_CLASS) if isinstance(whole, str) else (whole,)
         for _ in range(3):
@@ -616,7 +620,10 @@ class Fuzz:
         assert outcome(path, block=rng.randint(1, 5000), **options) in allowed, "not the same when it is packed"
         path.write_bytes(plain)
         uncached = (
-            isinstance(whole, str) or options.get("bits") == 0 or "keep_names" in options or "several_labels" in options
+            isinstance(whole, str)
+            or options.get("hash_bits") == 0
+            or "keep_names" in options
+            or "multilabel" in options
         )
         if not uncached and rng.random() < 0.3:
             self.through_cache(rng, path, options, whole)
@@ -780,7 +787,7 @@ def test_whether_a_line_has_too_many_interactions_depends_on_the_line_alone(tmp_
 def test_no_column_of_a_dictionary_comes_twice_in_a_row(kind: str, content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_bytes(content)
-    for columns, _ in collected(path, format=kind, bits=0)["rows"]:
+    for columns, _ in collected(path, format=kind, hash_bits=0)["rows"]:
         assert len(columns) == len(set(columns))
 
 
@@ -788,7 +795,7 @@ def test_a_cache_has_no_room_for_several_labels(tmp_path: Path) -> None:
     path = tmp_path / "data.svm"
     path.write_bytes(b"1,2 1:1\n3 2:1\n 3:1\n")
     with pytest.raises(InputError, match="--cache is for"):
-        collected(path, several_labels=True, cache=True)
+        collected(path, multilabel=True, cache=True)
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def test_vw_files_read_back_exactly(concept: str, tmp_path: Path) -> None:
     path = tmp_path / "data.vw"
     assert main(["generate", concept, "--format", "vw", "--output", str(path)]) == 0
     X, y = EVERYTHING[concept]().whole()
-    files = novikoff.read(path, bits=0)
+    files = novikoff.read(path, hash_bits=0)
     table, labels = files.whole()
     assert (labels == y).all()
     found = np.zeros(X.shape, np.float32)

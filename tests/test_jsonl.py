@@ -74,9 +74,9 @@ def accepted(line: bytes) -> bool:
 
 FORMATS = [
     JsonLines("label"),
-    JsonLines("label", bits=5, signed=True),
-    JsonLines("label", "a,b.c", words=2, letters=2, scale="unit", bits=20),
-    JsonLines("label", "a", scale="count", lower=False, bits=4),
+    JsonLines("label", hash_bits=5, signed_hash=True),
+    JsonLines("label", "a,b.c", word_ngrams=2, char_ngrams=2, term_weighting="unit", hash_bits=20),
+    JsonLines("label", "a", term_weighting="count", lowercase=False, hash_bits=4),
 ]
 NAMES = st.sampled_from(["a", "b", "c", "a.b", "", "é", '"', "\n", "a much longer name than sixteen bytes"]) | st.text(
     alphabet=st.characters(codec="utf-8"), max_size=6
@@ -139,11 +139,11 @@ def test_long_strings_are_those_of_the_twin() -> None:
 
 
 def test_hashes_are_those_of_other_formats() -> None:
-    _, parsed = in_block(b'{"label":1,"colour":"red","size":2}', JsonLines("label", bits=0))
+    _, parsed = in_block(b'{"label":1,"colour":"red","size":2}', JsonLines("label", hash_bits=0))
     assert parsed.hashes[:2].tolist() == [hash_name(b"red", hash_name(b"colour")), hash_name(b"size")]
 
 
-@pytest.mark.parametrize("fmt", [f for f in FORMATS if f.bits > 10], ids=str)
+@pytest.mark.parametrize("fmt", [f for f in FORMATS if f.hash_bits > 10], ids=str)
 def test_names_tell_what_their_hashes_are(fmt: JsonLines) -> None:
     for line in SPELLED:
         block, parsed = in_block(line.encode(), fmt, named=True)
@@ -166,7 +166,7 @@ def test_labels(tmp_path: Path) -> None:
     path.write_text('{"y":1}\n{"y":1.0}\n{"y":"1"}\n{"y":"\\u0061b"}\n{"y":"ab"}\n{"y":true}\n{"y":false}\n{"y":-0}\n')
     found, reading = read(path, format="jsonl")
     assert [label for label, _, _ in found] == ["1", "1", "1", "ab", "ab", "true", "false", "0"]  # of two types
-    assert reading.format == JsonLines("y", bits=0, label_texts=True)
+    assert reading.format == JsonLines("y", hash_bits=0, label_texts=True)
     keys = in_block(path.read_bytes(), JsonLines("y"))[1].keys.tolist()
     assert keys[0] == keys[1]
     assert keys[3] == keys[4]
@@ -181,7 +181,7 @@ def test_labels(tmp_path: Path) -> None:
 def test_a_label_within_another_field(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text('{"label":"no","user":{"kind":"bot","n":2}}\n')
-    found, _ = read(path, label="user.kind", format="jsonl", bits=18)
+    found, _ = read(path, label="user.kind", format="jsonl", hash_bits=18)
     assert found[0][0] == "bot"
     assert found[0][1] == row_of(path.read_text(), JsonLines("user.kind"))
 
@@ -316,7 +316,7 @@ def mutations(count: int, seed: int) -> Iterator[bytes]:
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_exactly_what_json_accepts(seed: int) -> None:
     count = 2_000 if JIT_DISABLED else 40_000 if seed == 1 else 1_000_000
-    fmt = JsonLines("label", "a", bits=20)
+    fmt = JsonLines("label", "a", hash_bits=20)
     lines = [line for line in mutations(count, seed) if line.strip(b" \t\r")]
     rows_good = 0
     for first in range(0, len(lines), 10_000):
@@ -339,7 +339,7 @@ def test_exactly_what_json_accepts(seed: int) -> None:
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.binary(max_size=300))
 def test_any_bytes_do_no_harm(data: bytes) -> None:
-    fmt = JsonLines("label", "a", letters=3)
+    fmt = JsonLines("label", "a", char_ngrams=3)
     _, parsed = in_block(b'{"label":1,"a":"x' + data, fmt)
     assert len(parsed.keys) + len(parsed.problems) <= parsed.lines == data.count(b"\n") + 1 - (data.endswith(b"\n"))
 
@@ -381,7 +381,7 @@ SPLIT = (
 def test_cut_anywhere(tmp_path: Path, threads: int) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(SPLIT)
-    options = {"text": "text", "words": 2, "letters": 3}
+    options = {"text": "text", "word_ngrams": 2, "char_ngrams": 3}
     whole, _ = read(path, threads=1, **options)
     assert [label for label, _, _ in whole] == ["spam", "ham", "ham", "spam"]
     assert [place.rpartition(":")[2] for _, _, place in whole] == ["1", "3", "5", "6"]
@@ -394,9 +394,9 @@ def test_cut_anywhere(tmp_path: Path, threads: int) -> None:
 def test_a_dictionary_and_slots_are_worth_the_same(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(SPLIT)
-    options = {"text": "text", "words": 3, "letters": 2}
-    hashed_rows, kept = read(path, bits=24, keep_names=1, **options)
-    by_name, reading = read(path, bits=0, **options)
+    options = {"text": "text", "word_ngrams": 3, "char_ngrams": 2}
+    hashed_rows, kept = read(path, hash_bits=24, keep_names=1, **options)
+    by_name, reading = read(path, hash_bits=0, **options)
     assert reading.names is not None
     columns = list(reading.names.columns)
     assert {"n.0", "n.x", "tags=a", "text=win", "text=win £1000"} <= set(columns)
@@ -409,8 +409,8 @@ def test_options_are_checked(tmp_path: Path) -> None:
     path.write_text('{"label":1}\n')
     for options, message in (
         ({"delimiter": ";"}, "--delimiter has no meaning for jsonl"),
-        ({"words": 2}, "--words has no meaning for jsonl without --text"),
-        ({"text": "a", "words": 99}, "--words must be from 1 to 8"),
+        ({"word_ngrams": 2}, "--word-ngrams has no meaning for jsonl without --text"),
+        ({"text": "a", "word_ngrams": 99}, "--word-ngrams must be from 1 to 8"),
     ):
         with pytest.raises(InputError, match=message):
             read(path, **options)
@@ -420,13 +420,13 @@ def test_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     a, b = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     a.write_text('{"y":"spam","body":"Win cash","hour":3}\n{"y":"ham","body":"see you","from":{"known":true}}\n')
     b.write_text('{"y":"ham","tags":["home","work"],"body":"now"}\n{"body":"cash prize","y":"spam"}\n')
-    for more in (["--bits", "0"], ["--letters", "3", "--signed", "--keep-names"]):
+    for more in (["--hash-bits", "0"], ["--char-ngrams", "3", "--signed-hash", "--keep-names"]):
         options = ["--text", "body", *more]
         at_once = model_file(tmp_path, "ab", str(a), str(b), *options)
         model_file(tmp_path, "a.model", str(a), *options)
         kept = [option for option in options if option == "--keep-names"]
         assert model_file(tmp_path, "b.model", str(b), "--resume", str(tmp_path / "a.model"), *kept) == at_once
-    model_file(tmp_path, "m", str(a), str(b), "--text", "body", "--bits", "0", "--passes", "9")
+    model_file(tmp_path, "m", str(a), str(b), "--text", "body", "--hash-bits", "0", "--passes", "9")
     capsys.readouterr()
     assert main(["inspect", str(tmp_path / "m"), "--json"]) == 0
     shown = {weight["feature"] for weight in json.loads(capsys.readouterr().out)["weights"]}

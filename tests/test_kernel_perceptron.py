@@ -109,7 +109,7 @@ def test_the_twin(classes: int, how: Any) -> None:
     for x, label in [*zip(X.tolist(), y.tolist(), strict=True)] * how.get("passes", 1):
         twin.learn(x, label)
     assert model.ledger_.mistakes == twin.mistakes
-    assert model.kept_ == len({z for _, z, _, _ in twin.updates})
+    assert model.n_support_ == len({z for _, z, _, _ in twin.updates})
     by = twin.averaged if how.get("average") else twin.votes if how.get("vote") else twin.scores
     wanted = np.array([by(x) for x in X[:15].tolist()])
     found = model.decision_function(X[:15]).reshape(15, -1)
@@ -292,7 +292,7 @@ def test_features_that_were_never_learned_count_in_the_length_only() -> None:
     model = KernelPerceptron(kernel="rbf:0.5")
     model.learn_one({"a": 1.0, "b": 2.0}, "no").learn_one({"a": -1.0}, "yes")
     wide = kernels.rbf(0.5)([[1.0, 0.5, 2.0, 3.0]], [[1.0, 2.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0]])
-    wanted = -float(wide[0, 0]) if model.kept_ == 1 else float(wide[0, 1]) - float(wide[0, 0])
+    wanted = -float(wide[0, 0]) if model.n_support_ == 1 else float(wide[0, 1]) - float(wide[0, 0])
     assert model.score_one({"c": 2.0, "a": 1.0, "d": 3.0, "b": 0.5}) == wanted
     assert model.predict_one(["e", "f"]) in ("yes", "no")
     assert KernelPerceptron(kernel=half).fit([[1.0, 0.0], [0.0, 1.0]], [0, 1]).score_one({0: 1.0, 10**9: 5.0}) != 0.0
@@ -322,10 +322,10 @@ def test_a_budget_is_kept_and_silences_the_bounds() -> None:
     X, y = stream(9, rows=200)
     for drop in ("oldest", "smallest", "project"):
         model = KernelPerceptron(kernel="rbf:1", budget=10, drop=drop).fit(X, y)
-        assert (model.kept_, model.dropped_ > 0) == (10, True)
+        assert (model.n_support_, model.n_dropped_ > 0) == (10, True)
         assert list(model.bounds()) == []
     free = KernelPerceptron(kernel="rbf:1", budget=500).fit(X, y)
-    assert free.dropped_ == 0
+    assert free.n_dropped_ == 0
     assert len(free.bounds()) == 4
     assert (
         free.decision_function(X) == KernelPerceptron(kernel="rbf:1").fit(X, y).decision_function(X)
@@ -339,7 +339,7 @@ def test_what_is_projected_onto_others_that_hold_it_is_not_lost() -> None:
     y = np.where(X[:, 0] + 0.1 * X[:, 1] >= rng.normal(0, 0.5, 60), 1, -1)
     few = KernelPerceptron(kernel="linear", budget=4, drop="project").fit(X, y)
     many = KernelPerceptron(kernel="linear").fit(X, y)
-    assert few.dropped_ > 3
+    assert few.n_dropped_ > 3
     assert np.allclose(few.decision_function(X), many.decision_function(X), atol=1e-5)
 
 
@@ -351,13 +351,13 @@ def test_memory_ends_with_a_sentence() -> None:
         model.fit(X, y)
     with pytest.raises(InputError, match="what was learned up to there stands"):
         model.partial_fit(X[:5], y[:5]).partial_fit(X, y)
-    assert 5000 < model.memory_ <= 10_000
-    assert KernelPerceptron(kernel="rbf:5", max_memory_mb=0.01, budget=20).fit(X, y).kept_ == 20
+    assert 5000 < model.memory_bytes_ <= 10_000
+    assert KernelPerceptron(kernel="rbf:5", max_memory_mb=0.01, budget=20).fit(X, y).n_support_ == 20
 
 
 def test_an_example_that_errs_again_is_not_kept_twice() -> None:
     model = KernelPerceptron(kernel="quadratic", passes=10).fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
-    assert model.kept_ == 4
+    assert model.n_support_ == 4
     assert np.abs(model.dual_coef_).sum() == model.ledger_.updates > 4
 
 
@@ -431,22 +431,22 @@ def test_learn_resume_predict_and_inspect(tmp_path: Path, capsys: pytest.Capture
     assert main([*learn, "--vote", "--passes", "2", "--save", path]) == 0
     assert Path(path).read_bytes() != b""
     twice, resumed = novikoff.load(path), novikoff.load(more)
-    assert (twice.ledger_.mistakes, twice.kept_) == (resumed.ledger_.mistakes, resumed.kept_)
+    assert (twice.ledger_.mistakes, twice.n_support_) == (resumed.ledger_.mistakes, resumed.n_support_)
     capsys.readouterr()
     assert main(["inspect", path]) == 0
-    assert f"{twice.kept_} examples are kept" in capsys.readouterr().out
+    assert f"{twice.n_support_} examples are kept" in capsys.readouterr().out
     assert main(["predict", path, "iris", "--scores", "--quiet"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 150
-    assert main([*learn, "--learner-budget", "4", "--drop", "smallest", "--save", path]) == 0
-    assert novikoff.load(path).kept_ == 4
-    assert main([*learn, "--positive", "setosa", "--save", path]) == 0
-    assert main(["learn", "iris", "--positive", "setosa", "--resume", path, "--save", path, "--quiet"]) == 0
+    assert main([*learn, "--budget", "4", "--drop", "smallest", "--save", path]) == 0
+    assert novikoff.load(path).n_support_ == 4
+    assert main([*learn, "--positive-label", "setosa", "--save", path]) == 0
+    assert main(["learn", "iris", "--positive-label", "setosa", "--resume", path, "--save", path, "--quiet"]) == 0
     assert novikoff.load(path).ledger_.examples == 300
     capsys.readouterr()
     assert main(["predict", path, "iris"]) == 0
     assert "accuracy 100.00 %" in capsys.readouterr().err
-    assert main([*learn, "--scheme", "ova"]) == 0
-    assert main([*learn, "--scheme", "kesler"]) != 0
+    assert main([*learn, "--multiclass", "ova"]) == 0
+    assert main([*learn, "--multiclass", "kesler"]) != 0
     assert main([*learn[:5], "tanh:1"]) != 0
     assert "kernel must be such as" in capsys.readouterr().err
 

@@ -60,23 +60,23 @@ def options(name: str) -> list[str]:
 def test_no_bound_is_broken(name: str, seed: int) -> None:
     result = experiment(name)(**SMALL[name], random_state=seed)
     assert len(result.checks) > 5
-    assert result.broken == []
+    assert result.violated == []
 
 
 def test_the_bounds_are_those_of_the_theorems() -> None:
     """Computed once more, from the plain formulas and what is known of the streams."""
     made_for_it, random = small("irrelevant-attributes").panels
     for point in made_for_it.points() + random.points():
-        assert point["winnow_allowed"] == pytest.approx(2 + 15 * (1 + math.log2(point["n"])))
-    assert made_for_it.values("perceptron_allowed") == pytest.approx(made_for_it.values("n"))
+        assert point["winnow_bound"] == pytest.approx(2 + 15 * (1 + math.log2(point["n"])))
+    assert made_for_it.values("perceptron_bound") == pytest.approx(made_for_it.values("n"))
     for one in small("drift").panels:
         for point in one.points():
-            assert point["winnow_r_allowed"] == pytest.approx(2 + 5 * point["cost"] * (2 + math.log2(64)))
+            assert point["winnow_r_bound"] == pytest.approx(2 + 5 * point["cost"] * (2 + math.log2(64)))
     for point in small("margin").panels[0].points():
         gamma = point["gamma"]
-        assert 0.99 / gamma**2 <= point["perceptron_allowed"] <= 1 / gamma**2
-        assert point["half_allowed"] == pytest.approx(8 / gamma**2 + 4 / gamma, rel=0.01)
-        assert point["epsilon_allowed"] == pytest.approx(200 / gamma**2 + 20 / gamma, rel=0.01)
+        assert 0.99 / gamma**2 <= point["perceptron_bound"] <= 1 / gamma**2
+        assert point["half_bound"] == pytest.approx(8 / gamma**2 + 4 / gamma, rel=0.01)
+        assert point["epsilon_bound"] == pytest.approx(200 / gamma**2 + 20 / gamma, rel=0.01)
 
 
 def test_winnow_grows_like_the_logarithm_and_the_perceptron_clearly_faster(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_dimensions_of_noise_shrink_the_ratio_and_not_the_margin() -> None:
     assert all(later["ratio"] < earlier["ratio"] for earlier, later in itertools.pairwise(ratios))
     for point, count in zip(ratios, counted, strict=True):
         assert point["ratio"] == pytest.approx(0.2 / math.sqrt(1 + point["n"] / 5), rel=0.01)
-        assert count["perceptron_allowed"] == pytest.approx(1 / point["ratio"] ** 2)
+        assert count["perceptron_bound"] == pytest.approx(1 / point["ratio"] ** 2)
     assert counted[-1]["perceptron"] > 10 * counted[0]["perceptron"]
 
 
@@ -109,7 +109,7 @@ def test_winnow_suffers_from_drift_and_winnow_r_does_not() -> None:
     against, random = experiment("drift")(attributes=256, drift=60, examples=20_000).panels
     last = against.points()[-1]
     assert last["winnow"] == last["examples"]
-    assert last["winnow"] > last["winnow_r_allowed"] > last["winnow_r"]
+    assert last["winnow"] > last["winnow_r_bound"] > last["winnow_r"]
     assert (np.diff(random.values("cost")) >= 0).all()
     assert random.points()[-1]["cost"] == 65
     assert random.points()[-1]["examples"] == 20_000
@@ -133,8 +133,8 @@ def test_a_promise_is_not_claimed_where_every_pass_made_an_update(monkeypatch: p
 def test_bounds_are_shown_only_where_they_hold_and_say_something() -> None:
     counted, errors = small("noise").panels
     for point in counted.points():
-        assert (point["winnow_allowed"] is None) == (point["noise"] > 0)
-        assert all(point[key] <= 1500 for key in point if key.endswith("allowed") and point[key] is not None)
+        assert (point["winnow_bound"] is None) == (point["noise"] > 0)
+        assert all(point[key] <= 1500 for key in point if key.endswith("bound") and point[key] is not None)
     assert all(column.theorem is None for column in errors.columns)
     assert not any(column.limits == "winnow" for one in small("drift").panels for column in one.columns)
 
@@ -175,9 +175,9 @@ def broken_result() -> ExperimentResult:
         lower_bound_column(reached, MARGIN_REACHED),
     )
     points = [
-        {"n": 1, "count": 5, "count_allowed": 5.0 - 1e-12, "reached": 0.5, "reached_promised": 0.5},
-        {"n": 2, "count": 7, "count_allowed": 6.5, "reached": 0.4, "reached_promised": 0.5},
-        {"n": 3, "count": 7, "count_allowed": None, "reached": None, "reached_promised": None},
+        {"n": 1, "count": 5, "count_bound": 5.0 - 1e-12, "reached": 0.5, "reached_lower_bound": 0.5},
+        {"n": 2, "count": 7, "count_bound": 6.5, "reached": 0.4, "reached_lower_bound": 0.5},
+        {"n": 3, "count": 7, "count_bound": None, "reached": None, "reached_lower_bound": None},
     ]
     shown_in = build_panel("p", "<P>", "a & b", (Axis("n"), Axis("y")), columns, points)
     return ExperimentResult(
@@ -189,20 +189,20 @@ def test_a_broken_bound_is_found_said_and_an_exit_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = broken_result()
-    assert [(check.where, check.sense) for check in result.broken] == [("n = 2", "at most"), ("n = 2", "at least")]
+    assert [(check.where, check.sense) for check in result.violated] == [("n = 2", "at most"), ("n = 2", "at least")]
     assert len(result.checks) == 4
     monkeypatch.setattr("novikoff.cli.experiment.experiment", lambda _: lambda **_: result)
     assert main(["experiment", "margin", "--quiet"]) == 1
     out, err = capsys.readouterr()
-    assert "2 were broken" in out
-    assert "no bound was broken" not in out
+    assert "2 were violated" in out
+    assert "no bound was violated" not in out
     assert "Perceptron has 7, Novikoff's theorem (1962) says at most 6.5" in err
     assert "which is a defect" in build_page(result)
 
 
 def test_a_bound_of_nothing_is_a_defect() -> None:
     count = observed_column("count", "Perceptron")
-    points = [{"n": 1, "count": None, "count_allowed": 3.0}]
+    points = [{"n": 1, "count": None, "count_bound": 3.0}]
     alone = build_panel(
         "p", "P", "", (Axis("n"), Axis("y")), (x_column("n", "n"), count, upper_bound_column(count, NOVIKOFF)), points
     )
@@ -216,11 +216,11 @@ def test_the_command_line_gives_the_promised_keys(name: str, capsys: pytest.Capt
     assert main(["experiment", name, *options(name), "--json", "--quiet"]) == 0
     out, err = capsys.readouterr()
     about = json.loads(out)
-    keys = "experiment title settings panels fits theorems bounds_checked bounds_broken version seconds"
+    keys = "experiment title settings panels fits theorems bounds_checked bounds_violated version seconds"
     assert list(about) == keys.split()
     assert about["experiment"] == name
     assert about["settings"]["random_state"] == 0
-    assert about["bounds_broken"] == []
+    assert about["bounds_violated"] == []
     assert err == ""
     for one in about["panels"]:
         assert list(one["points"][0]) == [column["key"] for column in one["columns"]]
@@ -232,7 +232,7 @@ def test_the_text_says_what_was_made_and_allowed_and_progress_what_is_done(tmp_p
     command = [sys.executable, "-m", "novikoff", "experiment", "irrelevant-attributes", "--attributes", "1000"]
     done = subprocess.run([*command, "--report", str(report)], capture_output=True, text=True, check=False)
     assert done.returncode == 0
-    assert "no bound was broken" in done.stdout
+    assert "no bound was violated" in done.stdout
     assert re.search(r"1,000 +1,990 +995 +1,000 +50 +166\.5", done.stdout)
     assert "fit of Winnow" in done.stdout
     assert "Assumes:" in done.stdout
@@ -328,7 +328,7 @@ def test_the_page_is_whole_and_needs_nothing_else(name: str) -> None:
         assert one.title in text
     assert json.loads(tags.scripts["numbers"]) == json.loads(json.dumps(result.as_dict()))
     assert all(theorem.name[1:] in text for theorem in result.theorems)
-    assert "no bound was broken" in text
+    assert "no bound was violated" in text
     assert f"--random-state {result.settings['random_state']}" in text
 
 

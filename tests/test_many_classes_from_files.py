@@ -38,7 +38,7 @@ def test_three_labels_are_kesler_and_a_run_goes_on_from_its_file(tmp_path: Path,
     a.write_text(svm(1, 60, 4))
     b.write_text(svm(2, 60, 6))  # two classes are new there
     report = told(capsys, "learn", a, "--save", model)
-    assert (report["scheme"], report["learner"], report["classes"]) == ("kesler", "auto", 4)
+    assert (report["multiclass"], report["learner"], report["classes"]) == ("kesler", "auto", 4)
     told(capsys, "learn", b, "--resume", model, "--save", model)
     report = told(capsys, "learn", a, b, "--save", both)
     assert (report["examples"], report["classes"]) == (120, 6)
@@ -75,19 +75,19 @@ def test_a_third_label_that_comes_late(tmp_path: Path, capsys: Capture, monkeypa
     assert main(["learn", str(two), str(three), "--save", str(models[0])]) == 0
     shown = capsys.readouterr()
     assert f"{three}:1: " in shown.err
-    assert "Starting again with --scheme kesler" in shown.err
-    told(capsys, "learn", two, three, "--scheme", "kesler", "--save", models[1])
+    assert "Starting again with --multiclass kesler" in shown.err
+    told(capsys, "learn", two, three, "--multiclass", "kesler", "--save", models[1])
     assert models[0].read_bytes() == models[1].read_bytes()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(three.read_bytes())))
     assert main(["learn", str(two), "-", "--quiet"]) == 2  # what was piped can't be read again
-    assert "--scheme kesler" in capsys.readouterr().err
+    assert "--multiclass kesler" in capsys.readouterr().err
 
 
 def test_sets_of_labels(tmp_path: Path, capsys: Capture) -> None:
     sets, lines, model = tmp_path / "sets.svm", tmp_path / "sets.jsonl", tmp_path / "m.model"
     sets.write_text("1,3 1:1 3:1\n3 3:1\n1 1:1\n1,3 1:2 3:1\n")
     report = told(capsys, "learn", sets, "--passes", 4, "--save", model)
-    assert (report["scheme"], report["classes"]) == ("multi-label", 2)
+    assert (report["multiclass"], report["classes"]) == ("multi-label", 2)
     assert main(["predict", str(model), str(sets)]) == 0
     shown = capsys.readouterr()
     assert shown.out.splitlines() == ["1,3", "3", "1", "1,3"]
@@ -96,10 +96,10 @@ def test_sets_of_labels(tmp_path: Path, capsys: Capture) -> None:
         '{"label":["a","b"],"x":1,"w":1}\n{"label":[],"z":1}\n{"label":["b"],"w":1}\n{"label":"a","x":1}\n'
     )
     report = told(capsys, "learn", lines, "--passes", 6, "--save", model)
-    assert (report["scheme"], report["classes"]) == ("multi-label", 2)
+    assert (report["multiclass"], report["classes"]) == ("multi-label", 2)
     assert main(["predict", str(model), str(lines), "--quiet"]) == 0
     assert capsys.readouterr().out.splitlines() == ["a,b", "", "b", "a"]
-    assert main(["learn", str(sets), "--scheme", "kesler", "--quiet"]) == 2
+    assert main(["learn", str(sets), "--multiclass", "kesler", "--quiet"]) == 2
     assert f"{sets}:1: there must be one label" in capsys.readouterr().err
 
 
@@ -111,7 +111,7 @@ def test_trees_of_labels(tmp_path: Path, capsys: Capture) -> None:
         )
         path.write_text(text)
         report = told(capsys, "learn", path, "--format", "text", "--passes", 9, "--save", model)
-        assert (report["scheme"], report["classes"]) == ("hierarchical", 4)
+        assert (report["multiclass"], report["classes"]) == ("hierarchical", 4)
         assert main(["predict", str(model), str(path)]) == 0
         shown = capsys.readouterr()
         assert shown.out.split() == [line.split("\t")[0] for line in text.splitlines()]
@@ -129,7 +129,7 @@ def test_queries_are_ranked(tmp_path: Path, capsys: Capture) -> None:
     path, model = tmp_path / "q.txt", tmp_path / "q.model"
     path.write_text(RANKED)
     report = told(capsys, "learn", path, "--save", model)
-    assert (report["scheme"], report["learner"], report["examples"]) == ("query-ranking", "arow", 12)
+    assert (report["multiclass"], report["learner"], report["examples"]) == ("query-ranking", "arow", 12)
     assert main(["predict", str(model), str(path)]) == 0
     shown = capsys.readouterr()
     assert "12 queries, NDCG@10" in shown.err
@@ -162,8 +162,8 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, capsys: Capture) -> None
     told(capsys, "learn", path, "--save", model)
     for arguments, sentence in (
         (("--decision", "tournament"), "--decision has no meaning for kesler"),
-        (("--scheme", "binary", "--update", "top"), "--update is for more than two classes"),
-        (("--resume", model, "--scheme", "ova"), "the settings 'scheme' that differ"),
+        (("--multiclass", "binary", "--update", "top"), "--update is for more than two classes"),
+        (("--resume", model, "--multiclass", "ova"), "the settings 'scheme' that differ"),
         (("--resume", model, "--update", "uniform"), "the settings 'update' that differ"),
         (("--learner", "winnow", "--threshold", 2), "Kesler takes learners for examples of either sign"),
     ):
@@ -174,7 +174,7 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, capsys: Capture) -> None
 def test_one_class_is_the_one_that_is_predicted(tmp_path: Path, capsys: Capture) -> None:
     path, model = tmp_path / "one.svm", tmp_path / "m.model"
     path.write_text("7 1:1\n7 2:1\n")
-    assert told(capsys, "learn", path, "--scheme", "kesler", "--save", model)["mistakes"] == 1  # it was new
+    assert told(capsys, "learn", path, "--multiclass", "kesler", "--save", model)["mistakes"] == 1  # it was new
     assert main(["predict", str(model), str(path), "--quiet"]) == 0
     assert capsys.readouterr().out.split() == ["7", "7"]
     assert to_bytes(load(model)) == model.read_bytes()

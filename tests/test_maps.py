@@ -166,7 +166,7 @@ def test_files_are_mapped_as_arrays_are(tmp_path: Path, capsys: pytest.CaptureFi
     lines = [f"{label} " + " ".join(f"{j}:{v:g}" for j, v in enumerate(x) if v) for x, label in zip(X, y, strict=True)]
     path, model = tmp_path / "data.svm", tmp_path / "m.model"
     path.write_text("\n".join(lines) + "\n")
-    assert main(["learn", str(path), "--map", "poly:2", "--passes", "3", "--save", str(model), "--quiet"]) == 0
+    assert main(["learn", str(path), "--feature-map", "poly:2", "--passes", "3", "--save", str(model), "--quiet"]) == 0
     mapped = FeatureMap("poly:2").fit_transform(X)
     direct = novikoff.Auto()
     for _ in range(3):
@@ -174,7 +174,7 @@ def test_files_are_mapped_as_arrays_are(tmp_path: Path, capsys: pytest.CaptureFi
     loaded = novikoff.load(model)
     assert loaded.ledger_.mistake_times.tolist() == direct.ledger_.mistake_times.tolist()
     assert (loaded.coef_ == direct.coef_).all()
-    streamed, told = novikoff.read(path, map="poly:2").whole()
+    streamed, told = novikoff.read(path, feature_map="poly:2").whole()
     assert (streamed.toarray() == mapped.toarray()).all()
     assert told.tolist() == y.tolist()
 
@@ -188,8 +188,8 @@ def test_files_are_mapped_as_arrays_are(tmp_path: Path, capsys: pytest.CaptureFi
     again = tmp_path / "again.model"  # going on takes the map from the model
     assert main(["learn", str(path), "--resume", str(model), "--save", str(again), "--quiet"]) == 0
     assert novikoff.load(again).ledger_.examples == 240
-    assert main(["learn", str(path), "--resume", str(model), "--map", "poly:3", "--quiet"]) == 2
-    assert "leave out --map" in capsys.readouterr().err
+    assert main(["learn", str(path), "--resume", str(model), "--feature-map", "poly:3", "--quiet"]) == 2
+    assert "leave out --feature-map" in capsys.readouterr().err
 
 
 def test_certificates_say_how_features_were_mapped(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_certificates_say_how_features_were_mapped(tmp_path: Path) -> None:
         str(path),
         "--learner",
         "perceptron",
-        "--map",
+        "--feature-map",
         "products:2",
         "--passes",
         "4",
@@ -211,27 +211,40 @@ def test_certificates_say_how_features_were_mapped(tmp_path: Path) -> None:
         "--quiet",
     ]
     assert main(learn) == 0
-    how = ["--map", "products:2", "--passes", "4", "--output", str(certificate), "--quiet"]
+    how = ["--feature-map", "products:2", "--passes", "4", "--output", str(certificate), "--quiet"]
     assert main(["certify", str(model), str(path), *how]) == 0
     document = json.loads(certificate.read_text())
-    assert document["data"]["reading"]["map"] == "products:2"
+    assert document["data"]["reading"]["feature_map"] == "products:2"
     assert {b["name"]: b["verdict"] for b in document["bounds"]}["novikoff"] == "holds"
     assert main(["verify", str(certificate), str(path)]) == 0
     assert main(["separable", str(path), "--quiet"]) == 1
-    assert main(["separable", str(path), "--map", "products:2", "--quiet"]) == 0
+    assert main(["separable", str(path), "--feature-map", "products:2", "--quiet"]) == 0
 
 
 def test_names_of_columns_are_multiplied(tmp_path: Path) -> None:
     model, table = tmp_path / "m.model", tmp_path / "d.csv"
     table.write_text("size,age,label\n1,2,a\n3,1,b\n")
-    assert main(["learn", str(table), "--map", "poly:2", "--save", str(model), "--quiet"]) == 0
+    assert main(["learn", str(table), "--feature-map", "poly:2", "--save", str(model), "--quiet"]) == 0
     names = novikoff.load(model).feature_names_in_.tolist()
     assert names == ["size", "size^2", "age", "size*age", "age^2"]
     hashed_model = tmp_path / "h.model"
     data = tmp_path / "d.jsonl"
     data.write_text('{"label": "a", "x": 1, "z": "u"}\n{"label": "b", "x": 2, "z": "v"}\n')
     assert (
-        main(["learn", str(data), "--map", "products:2", "--bits", "10", "--save", str(hashed_model), "--quiet"]) == 0
+        main(
+            [
+                "learn",
+                str(data),
+                "--feature-map",
+                "products:2",
+                "--hash-bits",
+                "10",
+                "--save",
+                str(hashed_model),
+                "--quiet",
+            ]
+        )
+        == 0
     )
     assert novikoff.load(hashed_model).n_features_in_ == 1024
 
@@ -240,7 +253,7 @@ def test_learners_that_know_their_features_take_a_mapped_table(tmp_path: Path) -
     path = tmp_path / "b.csv"
     path.write_text("a,b,c,label\n1,1,0,yes\n1,0,0,no\n0,1,1,no\n1,1,1,yes\n")
     model = tmp_path / "m.model"
-    how = ["--map", "conjunctions:2", "--learner", "winnow", "--save", str(model), "--quiet"]
+    how = ["--feature-map", "conjunctions:2", "--learner", "winnow", "--save", str(model), "--quiet"]
     assert main(["learn", str(path), *how]) == 0
     assert novikoff.load(model).n_features_in_ == 6
 
@@ -248,19 +261,21 @@ def test_learners_that_know_their_features_take_a_mapped_table(tmp_path: Path) -
 def test_bad_rows_are_told_or_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "d.svm"
     path.write_text("1 1:1 2:1\n-1 1:2\n-1 1:1\n1 2:1\n-1 3:3 4:1\n")
-    assert main(["learn", str(path), "--map", "conjunctions:2", "--quiet"]) == 2
+    assert main(["learn", str(path), "--feature-map", "conjunctions:2", "--quiet"]) == 2
     assert f"{path}:2: conjunctions are of features that are 0 or 1, but 2 came" in capsys.readouterr().err
-    assert main(["learn", str(path), "--map", "conjunctions:2", "--bad-lines", "skip", "--json", "--quiet"]) == 0
+    assert (
+        main(["learn", str(path), "--feature-map", "conjunctions:2", "--bad-lines", "skip", "--json", "--quiet"]) == 0
+    )
     about = json.loads(capsys.readouterr().out)
     assert about["examples"] == 3
     assert about["bad_lines"] == {"map": 2}
     path.write_text("1 1:1\n-1 1:1e15 2:1e15 3:1e15\n")
-    assert main(["learn", str(path), "--map", "poly:3", "--quiet"]) == 2
+    assert main(["learn", str(path), "--feature-map", "poly:3", "--quiet"]) == 2
     assert f"{path}:2: the map poly:3 makes a number of this that is too large" in capsys.readouterr().err
 
 
 def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match=r"makes 50,005,000 columns of 10,000 features.*--map-bits 22"):
+    with pytest.raises(InputError, match=r"makes 50,005,000 columns of 10,000 features.*--feature-map-bits 22"):
         MapSpec.spelled("products:2").columns(10_000)
     monkeypatch.setattr(feature_maps, "MAX_TERMS_PER_ROW", 50)
     long = Dense(np.ones(30), 15)
@@ -284,8 +299,8 @@ def test_absurd_maps_are_refused(text: str, bits: int | None) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--map-bits", "3"), "--map-bits is for the products of a --map"),
-        (("--map", "poly:2", "--bits", "0"), "--map has no names for its products"),
+        (("--feature-map-bits", "3"), "--feature-map-bits is for the products of a --feature-map"),
+        (("--feature-map", "poly:2", "--hash-bits", "0"), "--feature-map has no names for its products"),
     ],
 )
 def test_options_that_make_no_sense(
@@ -315,7 +330,7 @@ def test_a_kernel_written_out_is_the_same_perceptron(
     path.write_text("a,b,c,label\n" + "\n".join(rows) + "\n")
     told = {}
     for representation in ("dual", "primal", "auto"):
-        how = ["--kernel", kernel, "--representation", representation, "--json", "--quiet"]
+        how = ["--kernel", kernel, "--kernel-form", representation, "--json", "--quiet"]
         assert main(["learn", str(path), "--learner", "kernel-perceptron", *how]) == 0
         told[representation] = json.loads(capsys.readouterr().out)
     assert told["dual"]["mistakes"] == told["primal"]["mistakes"] > 5
@@ -327,10 +342,10 @@ def test_a_kernel_written_out_is_the_same_perceptron(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--learner", "sgd", "--representation", "auto"), "--representation is for a new run of --learner kernel"),
-        (("--kernel", "rbf:1", "--representation", "primal"), "the kernel rbf:1 has no map among those of --map"),
-        (("--vote", "--representation", "primal"), "--vote is for kept examples"),
-        (("--map", "poly:2", "--representation", "primal"), "--map is there already"),
+        (("--learner", "sgd", "--kernel-form", "auto"), "--kernel-form is for a new run of --learner kernel"),
+        (("--kernel", "rbf:1", "--kernel-form", "primal"), "the kernel rbf:1 has no map among those of --feature-map"),
+        (("--vote", "--kernel-form", "primal"), "--vote is for kept examples"),
+        (("--feature-map", "poly:2", "--kernel-form", "primal"), "--feature-map is there already"),
     ],
 )
 def test_what_can_t_be_written_out_is_said(

@@ -220,13 +220,13 @@ def test_learn_names_the_row_and_the_index_that_would_need_too_much(tmp_path: Pa
 def test_learn_names_the_row_of_a_name_or_says_that_bits_are_too_many(tmp_path: Path) -> None:
     data = tmp_path / "data.jsonl"
     data.write_text("".join(f'{{"label": {k % 2}, "name{k}": 1}}\n' for k in range(3000)))
-    done = learn("--max-model-memory", "300K", "--no-shuffle", "--bits", "0", str(data))
+    done = learn("--max-model-memory", "300K", "--no-shuffle", "--hash-bits", "0", str(data))
     assert "would need" in done.stderr
-    assert "Use --bits to hash features, or raise --max-model-memory." in done.stderr
+    assert "Use --hash-bits to hash features, or raise --max-model-memory." in done.stderr
     text = tmp_path / "data.vw"
     text.write_text("1 | a\n-1 | b\n")
-    done = learn("--max-model-memory", "1M", "--bits", "24", str(text))
-    assert "Use fewer --bits, or raise --max-model-memory." in done.stderr
+    done = learn("--max-model-memory", "1M", "--hash-bits", "24", str(text))
+    assert "Use fewer --hash-bits, or raise --max-model-memory." in done.stderr
 
 
 # --- Commands that fit a model to all examples, or search for one ---
@@ -250,7 +250,7 @@ def test_ensembles_from_files_name_the_row_and_the_index(
     data = tmp_path / "wide.svm"
     data.write_text(WIDE)
     more = [] if learner is None else ["--learner", learner]
-    said = refused(capsys, "learn", str(data), "--quiet", "--max-model-memory", "1G", "--scheme", scheme, *more)
+    said = refused(capsys, "learn", str(data), "--quiet", "--max-model-memory", "1G", "--multiclass", scheme, *more)
     assert said.startswith(f"novikoff: {data}:3: feature index 200000000 would need ")
     assert said.endswith("for the model, but the limit is 1 GiB. Renumber the features, or raise --max-model-memory.")
 
@@ -296,8 +296,18 @@ def test_queries_name_the_row_of_the_query_that_is_too_wide(tmp_path: Path, caps
 def test_a_map_that_is_too_wide_is_named_with_its_option(tmp_path: Path, capsys: Any) -> None:
     data = tmp_path / "data.svm"
     data.write_text("1 1:1\n-1 2:1\n")
-    arguments = ["learn", str(data), "--quiet", "--max-model-memory", "100M", "--map", "poly:2", "--map-bits", "28"]
-    assert "Use fewer --map-bits, or raise --max-model-memory." in refused(capsys, *arguments)
+    arguments = [
+        "learn",
+        str(data),
+        "--quiet",
+        "--max-model-memory",
+        "100M",
+        "--feature-map",
+        "poly:2",
+        "--feature-map-bits",
+        "28",
+    ]
+    assert "Use fewer --feature-map-bits, or raise --max-model-memory." in refused(capsys, *arguments)
 
 
 def test_trees_of_wide_rows_are_grown_on_the_columns_that_have_values(tmp_path: Path) -> None:

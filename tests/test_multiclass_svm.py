@@ -252,7 +252,7 @@ WITHIN = "both are right to within the tolerance: the optimum itself is the same
 
 def expected_failures(model: MulticlassSVM) -> dict[str, str]:
     checks = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
-    return dict.fromkeys(checks, WITHIN) if model.tolerance > 1e-6 else {}
+    return dict.fromkeys(checks, WITHIN) if model.tol > 1e-6 else {}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

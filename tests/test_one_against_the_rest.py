@@ -1,4 +1,4 @@
-"""`--positive LABEL`: the negative side is called by its name where only one other label exists."""
+"""`--positive-label LABEL`: the negative side is called by its name where only one other label exists."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def predicted(capsys: pytest.CaptureFixture[str], data: str) -> set[str]:
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_the_only_other_label_names_the_rest(capsys: pytest.CaptureFixture[str], learner: str) -> None:
-    model = learn("yes-no.csv", "--positive", "yes", "--learner", learner, "--passes", "3")
+    model = learn("yes-no.csv", "--positive-label", "yes", "--learner", learner, "--passes", "3")
     assert model.classes_.tolist() == ["no", "yes"]
     assert predicted(capsys, "yes-no.csv") <= {"yes", "no"}
     assert main(["inspect", "m"]) == 0
@@ -52,8 +52,8 @@ def test_the_only_other_label_names_the_rest(capsys: pytest.CaptureFixture[str],
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_resuming_gives_the_same_bytes_as_one_run(learner: str) -> None:
     for files in (["yes-no.csv", "maybe.csv"], ["maybe.csv", "yes-no.csv"], ["only-yes.csv", "yes-no.csv"]):
-        whole = to_bytes(learn(*files, "--positive", "yes", "--learner", learner))
-        learn(files[0], "--positive", "yes", "--learner", learner)
+        whole = to_bytes(learn(*files, "--positive-label", "yes", "--learner", learner))
+        learn(files[0], "--positive-label", "yes", "--learner", learner)
         assert to_bytes(learn(files[1], "--resume", "m")) == whole
         expected = "no" if files[0] == "only-yes.csv" else "not yes"
         assert load("m").classes_.tolist() == [expected, "yes"]
@@ -61,21 +61,21 @@ def test_resuming_gives_the_same_bytes_as_one_run(learner: str) -> None:
 
 def test_numbers_are_labels_too(capsys: pytest.CaptureFixture[str]) -> None:
     Path("numbers.svm").write_text("0 1:1\n1 2:1\n0 1:2\n1 2:3\n")
-    assert learn("numbers.svm", "--positive", "1").classes_.tolist() == ["0", "1"]
+    assert learn("numbers.svm", "--positive-label", "1").classes_.tolist() == ["0", "1"]
     assert predicted(capsys, "numbers.svm") <= {"0", "1"}
 
 
 @pytest.mark.parametrize("scheme", ["bagging", "adaboost"])
 def test_ensembles(capsys: pytest.CaptureFixture[str], scheme: str) -> None:
-    learn("yes-no.csv", "--positive", "yes", "--scheme", scheme)
+    learn("yes-no.csv", "--positive-label", "yes", "--multiclass", scheme)
     assert predicted(capsys, "yes-no.csv") == {"yes", "no"}
-    learn("yes-no.csv", "maybe.csv", "--positive", "yes", "--scheme", scheme)
+    learn("yes-no.csv", "maybe.csv", "--positive-label", "yes", "--multiclass", scheme)
     assert load("m").classes_.tolist() == ["not yes", "yes"]
 
 
 def test_a_cluster_sees_the_labels_of_all_shards() -> None:
     def classes(*shards: str) -> list[str]:
-        return DistributedLearner(AROW(), rounds=2).fit(list(shards), positive="yes").classes_.tolist()
+        return DistributedLearner(AROW(), rounds=2).fit(list(shards), positive_label="yes").classes_.tolist()
 
     assert classes("yes-no.csv") == classes("yes-no.csv", "only-yes.csv") == ["no", "yes"]
     copies = [f"copy-{k}.csv" for k in range(9)]  # more than one task adds up
@@ -83,8 +83,8 @@ def test_a_cluster_sees_the_labels_of_all_shards() -> None:
         Path(copy).write_text(YES_NO)
     assert classes("only-yes.csv", *copies) == ["no", "yes"]
     assert classes("yes-no.csv", "maybe.csv") == classes("maybe.csv", *copies) == ["not yes", "yes"]
-    one = DistributedLearner(AROW(), rounds=1).fit(["yes-no.csv"], positive="yes").model_
-    assert to_bytes(one) == to_bytes(learn("yes-no.csv", "--positive", "yes", "--learner", "arow"))
+    one = DistributedLearner(AROW(), rounds=1).fit(["yes-no.csv"], positive_label="yes").model_
+    assert to_bytes(one) == to_bytes(learn("yes-no.csv", "--positive-label", "yes", "--learner", "arow"))
 
 
 @given(st.lists(st.lists(st.sampled_from(["yes", "no", "maybe", "not yes"]), max_size=4), max_size=4))

@@ -37,7 +37,7 @@ def stream(seed: int, rows: int = 50, columns: int = 4, classes: int = 3) -> tup
 def test_nothing_is_learned_from_settings_that_make_no_sense(kind: Any) -> None:
     X, y = stream(0)
     wrong: list[tuple[Any, str]] = [({"n_estimators": 0}, "n_estimators"), ({"random_state": -1}, "random_state")]
-    for changes, words in [*wrong, ({"learner": VotedPerceptron()}, "takes")]:
+    for changes, words in [*wrong, ({"estimator": VotedPerceptron()}, "takes")]:
         with pytest.raises(InputError, match=words):
             kind(**changes).fit(X, y)
 
@@ -141,7 +141,7 @@ def test_it_is_its_plain_twin(kind: Any, seed: int, members: int) -> None:
             assert (weights[m::members] == member.weights).all()
     if kind is OnlineBoosting:
         assert np.allclose(model._require_fitted().more["boosting"], sums)
-        assert np.allclose(model.member_errors_, sums[:, 1] / sums.sum(axis=1))
+        assert np.allclose(model.estimator_errors_, sums[:, 1] / sums.sum(axis=1))
 
 
 def test_a_bagged_member_is_a_learner_with_these_weights() -> None:
@@ -195,10 +195,20 @@ def test_from_files_and_certified(tmp_path: Path, capsys: pytest.CaptureFixture[
     data.write_text("".join(
         f"{['ant', 'bee', 'cow'].index(label)} " + " ".join(f"{j + 1}:{v:g}" for j, v in enumerate(x) if v) + "\n"
         for x, label in zip(X.tolist(), y, strict=True)))  # fmt: skip
-    learn = ["learn", "--scheme", "online-bagging", "--members", "4", "--random-state", "3", "--quiet", "--json"]
+    learn = [
+        "learn",
+        "--multiclass",
+        "online-bagging",
+        "--n-estimators",
+        "4",
+        "--random-state",
+        "3",
+        "--quiet",
+        "--json",
+    ]
     assert main([*learn, str(data), str(data), "--save", str(whole)]) == 0
     out = json.loads(capsys.readouterr().out)
-    assert (out["scheme"], out["examples"]) == ("online-bagging", 100)
+    assert (out["multiclass"], out["examples"]) == ("online-bagging", 100)
     assert main([*learn, str(data), "--save", str(parts)]) == 0
     assert main(["learn", str(data), "--resume", str(parts), "--save", str(parts), "--quiet"]) == 0
     assert whole.read_bytes() == parts.read_bytes()
@@ -208,7 +218,7 @@ def test_from_files_and_certified(tmp_path: Path, capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert main(["inspect", str(whole)]) == 0
     assert "member 4" in capsys.readouterr().out
-    assert main(["learn", str(data), "--resume", str(parts), "--members", "5", "--quiet"]) == 2
+    assert main(["learn", str(data), "--resume", str(parts), "--n-estimators", "5", "--quiet"]) == 2
     capsys.readouterr()
     model = OnlineBagging(n_estimators=4).fit(csr(X), y)
     certificate = certify(model, csr(X), y)

@@ -152,7 +152,7 @@ def test_every_method_is_what_its_twin_says(name: str) -> None:
     ):
         model, (chosen, used, passed) = made(method, inner).partial_fit(X, y, **BOTH), twin.tested(length)
         if model._state.counts[0] != 2:  # not where all changes were made
-            assert (model.stopped_, model.examples_used_) == (passed, used), (method, model.why_)
+            assert (model.stopped_, model.examples_used_) == (passed, used), (method, model.stop_reason_)
             assert scores(model) == pytest.approx(scores(chosen), rel=1e-12)
             later = int((chosen.predict(X[used:]) != y[used:]).sum()) if used < len(y) else 0
             assert model._describe_guarantee()["later_mistakes"] == later
@@ -160,7 +160,7 @@ def test_every_method_is_what_its_twin_says(name: str) -> None:
     lasted = [length for _, length in twin.stretches()]
     at = int(np.argmax(lasted))
     if max(lasted) > 0:
-        assert longest.promise_.numbers == {"stretch": at, "length": max(lasted)}
+        assert longest.guarantee_.numbers == {"stretch": at, "length": max(lasted)}
         start = min(twin.stretches()[at][0], len(y) - 1)
         assert scores(longest) == pytest.approx(scores(twin.hypotheses[start]), rel=1e-12)
     chosen, value = twin.penalised(0.05)
@@ -181,7 +181,7 @@ def test_the_average_and_the_run_are_those_of_the_learner_alone(method: str) -> 
         assert (model.coef_ == alone.coef_).all()
         assert (model.decision_function(X) == alone.decision_function(X)).all()
         assert model.bound_ is None
-        assert "Nothing is guaranteed" in model.promise_.sentence
+        assert "Nothing is guaranteed" in model.guarantee_.sentence
     assert [b.name for b in model.bounds()] == [b.name for b in alone.bounds()]
 
 
@@ -290,8 +290,8 @@ def test_the_penalised_choice_tries_no_more_than_it_may() -> None:
     both = dict(zip(every._state.picked.tolist(), every._state.mistakes.tolist(), strict=True))
     assert all(both[h] == k for h, k in zip(some._state.picked.tolist(), some._state.mistakes.tolist(), strict=True))
     theorem = "M/m + 6√(ln(2(m+1)/δ)/m)"
-    assert theorem in every.promise_.numbers
-    assert theorem not in some.promise_.numbers  # it compares with all of them
+    assert theorem in every.guarantee_.numbers
+    assert theorem not in some.guarantee_.numbers  # it compares with all of them
     assert every.bound_ <= some.bound_
 
 
@@ -346,17 +346,17 @@ def test_nothing_is_promised_where_nothing_is_known() -> None:
     X, y = real(1, rows=20, columns=3)
     open_ = made("controlled-testing", epsilon=0.01, delta=0.01).fit(X, y)
     assert (open_.stopped_, open_.bound_) == (False, None)
-    assert "no hypothesis has passed its test yet" in open_.promise_.sentence
+    assert "no hypothesis has passed its test yet" in open_.guarantee_.sentence
     alike = np.tile([[1.0, 2.0]], (200, 1))
     wide = made("next-stretch", max_mistakes=None, stream_radius=2.0, stream_margin=0.5).fit(
         np.vstack([alike, -alike]), [1] * 200 + [-1] * 200
     )
     assert wide.stopped_
     assert wide.bound_ is None
-    assert "more than the radius that was given" in wide.promise_.sentence
+    assert "more than the radius that was given" in wide.guarantee_.sentence
     wrong = made("next-stretch", max_mistakes=1, epsilon=0.01).fit(X, y)
     assert wrong.stopped_
-    assert "so that the bound M does not hold" in wrong.promise_.sentence
+    assert "so that the bound M does not hold" in wrong.guarantee_.sentence
     assert made("longest-survivor").partial_fit(X[:1], [-1], **BOTH).bound_ is None  # the first was wrong
 
 
@@ -395,7 +395,7 @@ def test_clone_keeps_settings_and_forgets_the_rest() -> None:
     model = made("penalised", Perceptron(learning_rate=0.5)).fit([[0.0], [1.0]], [0, 1])
     copy = clone(model)
     assert repr(copy) == repr(model) == "OnlineToBatch(estimator=Perceptron(learning_rate=0.5), method='penalised')"
-    assert not hasattr(copy, "promise_")
+    assert not hasattr(copy, "guarantee_")
     assert copy.set_params(estimator__learning_rate=2.0).estimator.learning_rate == 2.0
     assert model.estimator.learning_rate == 0.5
 

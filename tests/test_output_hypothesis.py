@@ -1,4 +1,4 @@
-"""--output-hypothesis: learned, saved, resumed, inspected, certified, verified and reported from the command line."""
+"""--online-to-batch: learned, saved, resumed, inspected, certified, verified and reported from the command line."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def test_from_learning_to_verifying(
     method: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model, certificate, page = tmp_path / "m.model", tmp_path / "c.json", tmp_path / "page.html"
-    how = ["--output-hypothesis", method, *MORE.get(method, []), "--quiet"]
-    files = ["--save", model, "--certificate", certificate, "--report", page, "--budget", "0.01"]
+    how = ["--online-to-batch", method, *MORE.get(method, []), "--quiet"]
+    files = ["--save", model, "--certificate", certificate, "--report", page, "--search-effort", "0.01"]
     out = json.loads(said(capsys, "learn", data, *how, *files, "--json"))
-    promised = out["output_hypothesis"]
+    promised = out["online_to_batch"]
     assert promised["method"] == method
     assert promised["examples_used"] == out["examples"] == 400 - promised["later"]
     assert promised["stopped"] == (method in MORE)
@@ -69,7 +69,7 @@ def test_from_learning_to_verifying(
     assert f"promised    {promised['sentence']}" in shown
     assert ("independently" in shown) == (promised["bound"] is not None)
     assert promised["sentence"] in said(capsys, "inspect", model)
-    assert json.loads(said(capsys, "inspect", model, "--json"))["output_hypothesis"] == promised
+    assert json.loads(said(capsys, "inspect", model, "--json"))["online_to_batch"] == promised
     assert "was chosen for delta 0.05: learn with another" in refused(capsys, "inspect", model, "--delta", "0.01")
     assert set(said(capsys, "predict", model, data, "--quiet").split()) == {"-1", "1"}
     document = json.loads(certificate.read_text())
@@ -77,7 +77,7 @@ def test_from_learning_to_verifying(
     assert document["hypothesis"] == out["certificate"]["hypothesis"]
     assert (document["new_data"] is None) == promised["stopped"]  # a run that ends by itself has no typical error
     assert said(capsys, "verify", certificate, data) == "verified\n"
-    assert promised["sentence"] in said(capsys, "certify", model, data, "--budget", "0.01", "--quiet")
+    assert promised["sentence"] in said(capsys, "certify", model, data, "--search-effort", "0.01", "--quiet")
     text = page.read_text()
     assert "Error of the saved model" in text
     assert promised["chosen"] in text
@@ -85,7 +85,7 @@ def test_from_learning_to_verifying(
 
 def test_every_number_of_the_promise_is_checked(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     certificate = tmp_path / "c.json"
-    how = ["--output-hypothesis", "longest-survivor", "--delta", "0.1", "--budget", "0.01", "--quiet"]
+    how = ["--online-to-batch", "longest-survivor", "--delta", "0.1", "--search-effort", "0.01", "--quiet"]
     said(capsys, "learn", data, *how, "--certificate", certificate)
     document = json.loads(certificate.read_text())
     for path in leaves(document["hypothesis"]):
@@ -109,24 +109,24 @@ def test_every_number_of_the_promise_is_checked(data: Path, tmp_path: Path, caps
 @pytest.mark.parametrize("method", EVERY)
 def test_resuming_is_learning_on(method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = written(tmp_path / "a.svm", 1, 150), written(tmp_path / "b.svm", 2, 150)
-    how = ["--output-hypothesis", method, *MORE.get(method, []), "--quiet"]
+    how = ["--online-to-batch", method, *MORE.get(method, []), "--quiet"]
     whole, half = tmp_path / "whole.model", tmp_path / "half.model"
     said(capsys, "learn", first, second, *how, "--save", whole)
     said(capsys, "learn", first, *how, "--save", half)
     said(capsys, "learn", second, "--resume", half, "--save", half, "--quiet")
     assert half.read_bytes() == whole.read_bytes()
     assert "the settings 'delta'" in refused(capsys, "learn", second, "--resume", half, "--delta", "0.3", "--quiet")
-    assert "'method'" in refused(capsys, "learn", second, "--resume", half, "--output-hypothesis", OTHER[method])
+    assert "'method'" in refused(capsys, "learn", second, "--resume", half, "--online-to-batch", OTHER[method])
 
 
 OTHER = {method: "vote" if method != "vote" else "average" for method in METHOD_NAMES}
 
 
 def test_what_makes_no_sense_is_refused(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = ["learn", data, "--quiet", "--output-hypothesis"]
-    assert "--epsilon is for --output-hypothesis" in refused(capsys, "learn", data, "--epsilon", "0.1")
+    output = ["learn", data, "--quiet", "--online-to-batch"]
+    assert "--epsilon is for --online-to-batch" in refused(capsys, "learn", data, "--epsilon", "0.1")
     assert "passes must be 1" in refused(capsys, *output, "vote", "--passes", "2")
-    assert "two labels" in refused(capsys, *output, "vote", "--scheme", "kesler")
+    assert "two labels" in refused(capsys, *output, "vote", "--multiclass", "kesler")
     assert "between 0 and 1, but is 0.0" in refused(capsys, *output, "vote", "--delta", "0")
     assert "between 0 and 1, but is 1.0" in refused(capsys, *output, "controlled-testing", "--epsilon", "1")
     assert "must know how often" in refused(capsys, *output, "next-stretch")
@@ -134,7 +134,7 @@ def test_what_makes_no_sense_is_refused(data: Path, tmp_path: Path, capsys: pyte
         capsys, *output, "next-stretch", "--stream-radius", "1", "--stream-margin", "2"
     )
     with pytest.raises(SystemExit):
-        main(["learn", str(data), "--output-hypothesis", "luck"])
+        main(["learn", str(data), "--online-to-batch", "luck"])
     assert not list(tmp_path.glob("*.model"))
 
 
@@ -142,11 +142,20 @@ def test_what_makes_no_sense_is_refused(data: Path, tmp_path: Path, capsys: pyte
 def test_weights_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     weighted = tmp_path / "weighted.vw"
     weighted.write_text("1 2.0 |a x y\n-1 |a y\n")
-    assert "weight 1" in refused(capsys, "learn", weighted, "--quiet", "--output-hypothesis", "average")
+    assert "weight 1" in refused(capsys, "learn", weighted, "--quiet", "--online-to-batch", "average")
 
 
 def test_a_learner_with_an_epsilon_of_its_own_keeps_it() -> None:
-    arguments = ["learn", "d.svm", "--learner", "margin-perceptron", "--epsilon", "0.3", "--output-epsilon", "0.2"]
+    arguments = [
+        "learn",
+        "d.svm",
+        "--learner",
+        "margin-perceptron",
+        "--epsilon",
+        "0.3",
+        "--online-to-batch-epsilon",
+        "0.2",
+    ]
     options = build_parser(arguments).parse_args(arguments)
     assert (options.setting_epsilon, options.epsilon) == (0.3, 0.2)
 
@@ -173,7 +182,7 @@ def test_a_consistent_hypothesis_is_certified_and_inspected(tmp_path: Path, caps
     assert "promised    The error of this hypothesis, if any of its class agrees with all examples, on new data" in text
     assert "is at most 0.04627" in text
     assert "consistent with 160 examples if any of its class is; for ε = 0.01 and δ = 0.05 it needs 741." in text
-    assert json.loads(said(capsys, "inspect", model, "--json"))["promised"]["consistent"]
+    assert json.loads(said(capsys, "inspect", model, "--json"))["guarantee"]["consistent"]
     said(capsys, "learn", data, "--save", model, "--quiet")
     assert "hypotheses without a mistake" in refused(capsys, "inspect", model, "--epsilon", "0.1")
     assert "hypotheses without a mistake" in refused(capsys, "inspect", model, "--delta", "0.1")
@@ -199,7 +208,7 @@ def test_certificates_of_arrays() -> None:
     X, y = real(4, rows=200, columns=4)
     for method in QUICK:
         model = OnlineToBatch(Perceptron(), method=method, epsilon=0.4).fit(X, y)  # type: ignore[arg-type]
-        certificate = certify(model, X, y, budget=0.01)
+        certificate = certify(model, X, y, search_effort=0.01)
         assert certificate.document["hypothesis"] == json.loads(json.dumps(model._describe_guarantee()))
         assert verify(certificate, X, y) == []
         assert verify(certificate, X[::-1], y[::-1]) != []

@@ -51,7 +51,9 @@ def written(data: Any, folder: Any, kind: str) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "feather"])
-@pytest.mark.parametrize("options", [{}, {"bits": 0}, {"bits": 10, "signed": True}, {"keep_names": 1}, {"threads": 3}])
+@pytest.mark.parametrize(
+    "options", [{}, {"hash_bits": 0}, {"hash_bits": 10, "signed_hash": True}, {"keep_names": 1}, {"threads": 3}]
+)
 def test_rows_are_those_of_csv(kind: str, options: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_format, "CELLS_PER_CHUNK", 3000)
     data = table()
@@ -60,7 +62,7 @@ def test_rows_are_those_of_csv(kind: str, options: Any, tmp_path: Any, monkeypat
     assert came[2] == [f":{k + 1}" for k in range(ROWS)]
     assert came[3].kept == expected[3].kept
     assert came[3].report() == expected[3].report()
-    if options.get("bits") == 0:
+    if options.get("hash_bits") == 0:
         assert came[3].names is not None
         assert expected[3].names is not None
         assert came[3].names.columns == expected[3].names.columns

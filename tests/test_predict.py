@@ -61,7 +61,7 @@ CASES: dict[str, tuple[str, bytes, bytes, dict[str, Any]]] = {
     "svmlight": ("svmlight", *SVM, {}),
     "numbers": ("csv", *NUMBERS, {}),
     "mixed": ("csv", *MIXED, {}),
-    "mixed-dictionary": ("csv", *MIXED, {"bits": 0}),
+    "mixed-dictionary": ("csv", *MIXED, {"hash_bits": 0}),
     "label-last": ("csv", *LAST, {}),
     "one-column": ("tsv", *ONE, {}),
     "no-header": ("csv", *BARE, {}),
@@ -69,7 +69,7 @@ CASES: dict[str, tuple[str, bytes, bytes, dict[str, Any]]] = {
     "jsonl": ("jsonl", *JSON, {}),
     "jsonl-text": ("jsonl", *JSON, {"text": "t"}),
     "text": ("text", *TEXT, {}),
-    "text-letters": ("text", *TEXT, {"letters": 3, "words": 2, "bits": 0}),
+    "text-letters": ("text", *TEXT, {"char_ngrams": 3, "word_ngrams": 2, "hash_bits": 0}),
 }
 
 
@@ -247,7 +247,7 @@ def test_differences_are_counted_among_labels(tmp_path: Path, capsys: pytest.Cap
     told, err = answer(b"1 1:1\n1:1\n-1 1:1\n0.5 1:1\n7 2:1\n2:1\n")
     low, high = told.pop("model_error_interval")
     assert (round(low, 4), round(high, 4)) == (0.1941, 0.9937)
-    counted = {"labelled": 4, "errors": 3, "model_error": 0.75, "accuracy": 0.25, "confidence": 0.95}
+    counted = {"labelled": 4, "errors": 3, "model_error": 0.75, "accuracy": 0.25, "delta": 0.05}
     assert told == {"examples": 6, **counted}
     assert "6 examples, 4 with a label, accuracy 25.00 % (3 of 4 wrong)\n" in err
     assert "error of this model on new.svm: 75.00 %, 95 % interval 19.41 to 99.37 %" in err

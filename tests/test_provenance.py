@@ -85,7 +85,7 @@ def test_what_is_no_file_has_no_digest() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("data")
 def test_ensembles_have_it_as_well() -> None:
-    saved = ["--save", "m.model", "--provenance", "--quiet", "--scheme", "bagging", "--members", "2"]
+    saved = ["--save", "m.model", "--provenance", "--quiet", "--multiclass", "bagging", "--n-estimators", "2"]
     assert main(["learn", "breast-cancer", *saved]) == 0
     assert runs("m.model")[0]["novikoff"] == __version__
 

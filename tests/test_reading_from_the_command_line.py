@@ -37,7 +37,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("options", [[], ["--bits", "0"], ["--keep-names"], ["--interactions", "nm"], ["--signed"]])
+@pytest.mark.parametrize(
+    "options", [[], ["--hash-bits", "0"], ["--keep-names"], ["--interactions", "nm"], ["--signed-hash"]]
+)
 def test_learning_both_is_learning_one_and_going_on(folder: Path, options: list[str]) -> None:
     assert main(["learn", "a.vw", "b.vw", *options, "--save", "both", "--quiet"]) == 0
     assert main(["learn", "a.vw", *options, "--save", "one", "--quiet"]) == 0
@@ -47,12 +49,13 @@ def test_learning_both_is_learning_one_and_going_on(folder: Path, options: list[
 
 def test_another_way_to_read_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learn", "a.vw", "--save", "m", "--quiet"]) == 0
-    assert "leave out --bits" in refused(capsys, "learn", "b.vw", "--bits", "10", "--resume", "m")
-    assert "leave out --signed" in refused(capsys, "predict", "m", "b.vw", "--signed")
+    assert "leave out --hash-bits" in refused(capsys, "learn", "b.vw", "--hash-bits", "10", "--resume", "m")
+    assert "leave out --signed-hash" in refused(capsys, "predict", "m", "b.vw", "--signed-hash")
 
 
 @pytest.mark.parametrize(
-    "options", [["--label", "x"], ["--text", "x"], ["--words", "3"], ["--interactions", "ab"], ["--delimiter", ";"]]
+    "options",
+    [["--label", "x"], ["--text", "x"], ["--word-ngrams", "3"], ["--interactions", "ab"], ["--delimiter", ";"]],
 )
 def test_options_that_mean_nothing_are_refused(
     folder: Path, options: list[str], capsys: pytest.CaptureFixture[str]
@@ -61,9 +64,9 @@ def test_options_that_mean_nothing_are_refused(
 
 
 def test_numbers_out_of_range(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for options in (["--bits", "40"], ["--bits", "-1"], ["--threads", "0"], ["--keep-names=-5"]):
+    for options in (["--hash-bits", "40"], ["--hash-bits", "-1"], ["--threads", "0"], ["--keep-names=-5"]):
         assert "but is" in refused(capsys, "learn", "a.vw", *options)
-    for wrong in ({"bits": 40}, {"block": 0}, {"threads": 0}, {"bad_lines": "what"}):
+    for wrong in ({"hash_bits": 40}, {"block": 0}, {"threads": 0}, {"bad_lines": "what"}):
         with pytest.raises(InputError, match="but is"):
             novikoff.read("a.vw", **wrong)  # type: ignore[arg-type]
 
@@ -79,32 +82,32 @@ def test_bad_lines_are_counted_once(folder: Path, capsys: pytest.CaptureFixture[
 def test_a_label_that_is_spelled_as_the_rest_is_a_label(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("mail.txt").write_text("not spam\thello you\nspam\twin money\nham\tgood day\n")
     assert "mail.txt:3: Only binary classification" in refused(
-        capsys, "learn", "mail.txt", "--format", "text", "--scheme", "binary"
+        capsys, "learn", "mail.txt", "--format", "text", "--multiclass", "binary"
     )
-    assert main(["learn", "mail.txt", "--format", "text", "--positive", "spam", "--save", "m", "--quiet"]) == 0
+    assert main(["learn", "mail.txt", "--format", "text", "--positive-label", "spam", "--save", "m", "--quiet"]) == 0
     assert novikoff.load("m").classes_.tolist() == ["not spam", "spam"]
     assert main(["learn", "mail.txt", "--resume", "m", "--quiet"]) == 0
 
 
 def test_the_positive_label_must_come(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no example has that label" in refused(capsys, "learn", "a.svm", "--positive", "7")
+    assert "no example has that label" in refused(capsys, "learn", "a.svm", "--positive-label", "7")
 
 
 def test_many_labels_are_no_trouble(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("many.svm").write_text("".join(f"{k} {k % 50 + 1}:1\n" for k in range(20_000)))
-    report = told(capsys, "learn", "many.svm", "--positive", "3")
+    report = told(capsys, "learn", "many.svm", "--positive-label", "3")
     assert report["examples"] == 20_000
     assert report["seconds"] < 30
 
 
 def test_features_that_are_spelled_alike_are_one_column(folder: Path) -> None:
     Path("twice.jsonl").write_text('{"label": 1, "a": "b", "a=b": 1}\n{"label": 0, "c": 1}\n')
-    got = collected("twice.jsonl", bits=0)
+    got = collected("twice.jsonl", hash_bits=0)
     assert got["names"] == ["a=b", "c"]
     assert [row[0] for row in got["rows"]] == [[0], [1]]
     assert np.frombuffer(got["rows"][0][1], np.float32).tolist() == [2.0]
     Path("latin.vw").write_bytes(b"1 | \xe9 \xe8 x\n-1 | y\n")
-    assert collected("latin.vw", bits=0)["names"] == ["\\xe9", "\\xe8", "x", "y"]
+    assert collected("latin.vw", hash_bits=0)["names"] == ["\\xe9", "\\xe8", "x", "y"]
 
 
 @pytest.mark.parametrize("block", [200, 5000, 1 << 20])
@@ -114,10 +117,10 @@ def test_interactions_of_long_lines(folder: Path, block: int) -> None:
     sizes = [5, 300, 700, 300, 800, 2, 500] * 3
     rows = [f"1 |a {' '.join(f'f{j}' for j in rng.choice(10**6, n, replace=False))}" for n in sizes]
     Path("long.vw").write_text("\n".join(rows))
-    files = novikoff.read("long.vw", interactions=("aa",), bits=24, block=block, bad_lines="skip")
+    files = novikoff.read("long.vw", interactions=("aa",), hash_bits=24, block=block, bad_lines="skip")
     X, _ = files.whole()
     fits = [n for n in sizes if n * (n - 1) // 2 <= 1 << 18]
-    assert files.left_out == {"interactions": len(sizes) - len(fits)}
+    assert files.skipped == {"interactions": len(sizes) - len(fits)}
     counts = np.asarray(np.abs(X).sum(axis=1)).ravel().tolist()  # nothing is lost where slots are shared
     assert counts == [n + n * (n - 1) // 2 for n in fits]
 

@@ -41,7 +41,7 @@ def test_files_are_read_as_scikit_learn_reads_them(name: str) -> None:
 @pytest.mark.parametrize("name", ["yeast.train.svm.gz", "yeast.test.svm.gz"])
 def test_several_labels_are_read_as_scikit_learn_reads_them(name: str) -> None:
     X, y = load_svmlight_file(str(FOLDER / name), zero_based=True, dtype=np.float32, multilabel=True)
-    batches = list(novikoff.read(FOLDER / name, several_labels=True, features=X.shape[1]))
+    batches = list(novikoff.read(FOLDER / name, multilabel=True, features=X.shape[1]))
     assert [tuple(labels) for batch in batches for labels in batch.labels or []] == y
     assert (sp.vstack([batch.X for batch in batches]) != X).nnz == 0
 

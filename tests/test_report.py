@@ -42,7 +42,7 @@ def table(count: int = 60, seed: int = 0) -> tuple[Any, Any]:
 
 def of_arrays(model: Any, X: Any, y: Any, passes: int = 1) -> ReportData:
     source = ArraySource(X, y)
-    certificate, learned = build_certificate(model, source, passes=passes, budget=BUDGET)
+    certificate, learned = build_certificate(model, source, passes=passes, search_effort=BUDGET)
     return build_report_data(certificate, learned, source)
 
 
@@ -177,12 +177,12 @@ def test_the_words_and_the_table_say_what_the_certificate_says() -> None:
     assert f"Perceptron made {seen['mistakes']} mistakes on 60 examples" in text
     best = found.certificate.headline
     assert best is not None
-    assert f"at most {math.floor(best['allowed'])} mistakes on these very examples, in whatever order" in text
+    assert f"at most {math.floor(best['bound'])} mistakes on these very examples, in whatever order" in text
     assert f"{best['slack']:.3g} ×" in text
     for bound in found.certificate.bounds:
         assert bound["statement"] in text
         assert bound["verdict"] in text
-        assert bound.get("why", "") in text
+        assert bound.get("reason", "") in text
     assert found.document["data"]["arrays"]["sha256"] in text
     assert "novikoff.verify(" in text
     assert build_page(of_arrays(Perceptron(), X, y)) == text
@@ -192,7 +192,7 @@ def test_a_run_without_a_mistake(tmp_path: Path) -> None:
     data = tmp_path / "clean.svm"
     data.write_text("1 1:1\n1 1:2\n1 1:3\n" * 50)
     source = FileSource([str(data)], ReadOptions())
-    certificate, model = build_certificate(Perceptron(), source, passes=1, budget=BUDGET)
+    certificate, model = build_certificate(Perceptron(), source, passes=1, search_effort=BUDGET)
     text = build_page(build_report_data(certificate, model, source, [str(data)]))
     assert "made no mistake on 150 examples" in text
     assert "none made" in text
@@ -205,7 +205,7 @@ def test_one_example(tmp_path: Path) -> None:
     data = tmp_path / "one.svm"
     data.write_text("-1 1:1\n")
     source = FileSource([str(data)], ReadOptions())
-    certificate, model = build_certificate(Perceptron(), source, passes=1, budget=BUDGET)
+    certificate, model = build_certificate(Perceptron(), source, passes=1, search_effort=BUDGET)
     found = build_report_data(certificate, model, source, [str(data)])
     assert "made 1 mistake on 1 example," in build_page(found)
     assert "too few examples" in build_page(found)
@@ -215,7 +215,7 @@ def test_a_weighted_run_has_no_bounds(tmp_path: Path) -> None:
     data = tmp_path / "weighted.vw"
     data.write_text("1 2.5 | a b\n-1 1 | c\n1 | a\n-1 | c d\n")
     source = FileSource([str(data)], ReadOptions())
-    certificate, model = build_certificate(Perceptron(), source, passes=1, budget=BUDGET)
+    certificate, model = build_certificate(Perceptron(), source, passes=1, search_effort=BUDGET)
     found = build_report_data(certificate, model, source, [str(data)])
     text = build_page(found)
     assert found.weighted == 1
@@ -229,12 +229,12 @@ def test_a_broken_bound_is_shouted() -> None:
     found = of_arrays(Perceptron(), X, y)
     document = json.loads(found.certificate.as_json())
     for bound in document["bounds"]:
-        if "allowed" in bound:
-            bound |= {"allowed": 0.5, "slack": 0.1, "verdict": "broken"}
+        if "bound" in bound:
+            bound |= {"bound": 0.5, "slack": 0.1, "verdict": "violated"}
     text = build_page(found._replace(certificate=Certificate(document)))
-    assert "✗ broken" in text
+    assert "✗ violated" in text
     assert "which is a defect" in text
-    assert "no bound was broken" not in text
+    assert "no bound was violated" not in text
 
 
 def test_a_long_run_makes_no_long_page() -> None:
@@ -278,7 +278,7 @@ def nasty_file(folder: Path) -> Path:
 def test_names_can_not_become_markup(tmp_path: Path) -> None:
     data = nasty_file(tmp_path)
     source = FileSource([str(data)], ReadOptions(label="label"))
-    certificate, model = build_certificate(Perceptron(passes=2), source, passes=2, budget=BUDGET)
+    certificate, model = build_certificate(Perceptron(passes=2), source, passes=2, search_effort=BUDGET)
     found = build_report_data(certificate, model, source, [str(data)])
     assert found.weights is not None
     assert NASTY in [w.feature for w in found.weights]
@@ -293,7 +293,7 @@ def test_names_can_not_become_markup(tmp_path: Path) -> None:
 def test_the_command_line_writes_the_page_or_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, data, first, second = (str(tmp_path / name) for name in ("m.model", "d.svm", "a.html", "b.html"))
     Path(data).write_text("1 1:1 2:0.5\n-1 1:0.1 3:1\n1 1:2\n-1 2:1 3:2\n" * 5)
-    certificate, quick = str(tmp_path / "c.json"), ["--quiet", "--budget", str(BUDGET)]
+    certificate, quick = str(tmp_path / "c.json"), ["--quiet", "--search-effort", str(BUDGET)]
     assert main(["learn", data, "--save", model, "--certificate", certificate, "--report", first, *quick]) == 0
     assert main(["certify", model, data, "--report", second, *quick]) == 0
     text = Path(first).read_text()
@@ -332,7 +332,7 @@ def test_the_pages_work_in_a_real_browser(tmp_path: Path) -> None:
     X, y = table()
     data = nasty_file(tmp_path)
     source = FileSource([str(data)], ReadOptions(label="label"))
-    certificate, model = build_certificate(Perceptron(passes=2), source, passes=2, budget=BUDGET)
+    certificate, model = build_certificate(Perceptron(passes=2), source, passes=2, search_effort=BUDGET)
     pages = {
         "nasty": build_report_data(certificate, model, source, [str(data)]),
         "plain": of_arrays(Perceptron(margin=0.5), X, y),
@@ -358,8 +358,8 @@ def look_at(browser: Any, found: ReportData, path: Path) -> None:
     window.on("request", lambda request: asked.append(request.url))
     window.goto(path.as_uri())
     window.wait_for_selector("#plot-1 svg.main-svg")
-    stated = sum("allowed" in b for b in found.certificate.bounds)
-    updates = any("allowed" in b and b["counts"] == "updates" for b in found.certificate.bounds)
+    stated = sum("bound" in b for b in found.certificate.bounds)
+    updates = any("bound" in b and b["counts"] == "updates" for b in found.certificate.bounds)
     assert window.locator("#plot-0 .scatterlayer .trace").count() == stated + 1 + updates
     assert window.locator("#plot-1 .scatterlayer .trace").count() == 3
     bars = [charts.find_bar_range(h)[2] for h in (found.witness_margins, found.learned_margins) if h is not None]
@@ -396,7 +396,7 @@ def test_a_comparison_has_a_page_too(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert told.pop("read")["format"].startswith("csv")
     tags = Tags(text)
     assert json.loads(tags.scripts["numbers"]) == told
-    assert "winnow" in told["left_out"]
+    assert "winnow" in told["skipped"]
     assert not any(tag in ("img", "b") or "onerror" in attributes for tag, attributes in tags.tags)
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
     if not os.access(CHROMIUM, os.X_OK):

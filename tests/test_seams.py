@@ -34,13 +34,13 @@ def wrong(capsys: pytest.CaptureFixture[str], model: Path, data: Path, out: Path
 
 def test_ensembles_remember_their_map(circle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = tmp_path / "m.model"
-    how = ["--map", "poly:2", "--learner", "perceptron", "--passes", "5", "--members", "5", "--quiet"]
-    assert main(["learn", str(circle), "--scheme", "bagging", *how, "--save", str(model)]) == 0
+    how = ["--feature-map", "poly:2", "--learner", "perceptron", "--passes", "5", "--n-estimators", "5", "--quiet"]
+    assert main(["learn", str(circle), "--multiclass", "bagging", *how, "--save", str(model)]) == 0
     assert wrong(capsys, model, circle, tmp_path / "p.txt") < 0.15
 
 
 def test_a_full_memory_is_told_as_such(circle: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["learn", str(circle), "--learner", "kernel-perceptron", "--memory", "0.002", "--quiet"]) == 2
+    assert main(["learn", str(circle), "--learner", "kernel-perceptron", "--max-memory-mb", "0.002", "--quiet"]) == 2
     said = capsys.readouterr().err
     assert "memory" in said
     assert "grew out of range" not in said
@@ -70,7 +70,7 @@ def test_consistency_that_was_not_counted_is_not_claimed() -> None:
 
 
 def test_examples_that_come_twice_promise_nothing(circle: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["learn", str(circle), str(circle), "--output-hypothesis", "vote", "--quiet"]) == 2
+    assert main(["learn", str(circle), str(circle), "--online-to-batch", "vote", "--quiet"]) == 2
     assert "name each file once" in capsys.readouterr().err
     for titles, promised in (([circle], True), ([circle, circle], False)):
         source = FileSource([str(title) for title in titles], ReadOptions())
@@ -86,11 +86,11 @@ def test_a_kernel_in_a_bag_takes_three_labels() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--scheme", "adaboost", "--output-hypothesis", "vote"), "--output-hypothesis has no meaning for adaboost"),
-        (("--scheme", "bagging", "--epsilon", "0.1"), "--epsilon is for --output-hypothesis"),
-        (("--scheme", "bagging", "--representation", "dual"), "--representation has no meaning for bagging"),
-        (("--budget", "3"), "--budget is how hard a --certificate or --report looks"),
-        (("--learner", "kernel-perceptron", "--budget", "3"), "--learner-budget is the learner's own"),
+        (("--multiclass", "adaboost", "--online-to-batch", "vote"), "--online-to-batch has no meaning for adaboost"),
+        (("--multiclass", "bagging", "--epsilon", "0.1"), "--epsilon is for --online-to-batch"),
+        (("--multiclass", "bagging", "--kernel-form", "dual"), "--kernel-form has no meaning for bagging"),
+        (("--search-effort", "3"), "--search-effort is how hard a --certificate or --report looks"),
+        (("--learner", "kernel-perceptron", "--search-effort", "3"), "--search-effort is how hard a --certificate"),
     ],
 )
 def test_options_of_something_else(
@@ -104,7 +104,7 @@ def test_another_random_state_is_refused_on_the_way(
     circle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = tmp_path / "m.model"
-    how = ["--learner", "multilayer-perceptron", "--hidden", "2", "--quiet"]
+    how = ["--learner", "multilayer-perceptron", "--hidden-layer-sizes", "2", "--quiet"]
     assert main(["learn", str(circle), *how, "--random-state", "3", "--save", str(model)]) == 0
     assert main(["learn", str(circle), "--resume", str(model), "--random-state", "3", "--quiet"]) == 0
     assert main(["learn", str(circle), "--resume", str(model), "--random-state", "4", "--quiet"]) == 2
@@ -116,6 +116,6 @@ def test_another_random_state_is_refused_on_the_way(
 def test_names_of_their_own_are_kept_in_the_dual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "d.jsonl"
     path.write_text("".join(f'{{"label": {k % 2}, "x": {k % 2}, "z": {k % 3}}}\n' for k in range(40)))
-    how = ["--learner", "kernel-perceptron", "--representation", "auto", "--bits", "0", "--json", "--quiet"]
+    how = ["--learner", "kernel-perceptron", "--kernel-form", "auto", "--hash-bits", "0", "--json", "--quiet"]
     assert main(["learn", str(path), *how]) == 0
     assert json.loads(capsys.readouterr().out)["learner"] == "kernel-perceptron"

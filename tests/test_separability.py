@@ -322,7 +322,7 @@ def test_what_is_no_proof_is_refused() -> None:
 
 def test_undecided_says_what_was_tried_and_claims_no_more() -> None:
     X, y = CONCEPTS["xor"](examples=1000, n=20).whole()
-    proof = separable(X, y, passes=1, seconds=1e-9)
+    proof = separable(X, y, passes=1, time_limit=1e-9)
     assert isinstance(proof, Undecided)
     assert proof.separable is None
     assert proof.check(X, y)
@@ -346,7 +346,9 @@ def test_what_no_double_precision_separates_is_not_claimed() -> None:
     assert proof.check(X, y)
 
 
-@pytest.mark.parametrize("wrong", [{"passes": 0}, {"seconds": 0}, {"seconds": math.nan}, {"fit_intercept": "yes"}])
+@pytest.mark.parametrize(
+    "wrong", [{"passes": 0}, {"time_limit": 0}, {"time_limit": math.nan}, {"fit_intercept": "yes"}]
+)
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         separable(CORNERS, XOR, **wrong)
@@ -413,14 +415,14 @@ def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "1/4" in out
     assert "Perceptron" in err
     assert main(["separable", either, "--no-fit-intercept", "--quiet"]) == 1
-    assert main(["separable", either, "--seconds", "0"]) == 2
+    assert main(["separable", either, "--time-limit", "0"]) == 2
     assert main(["separable", str(tmp_path / "none.svm")]) == 2
 
 
 def test_undecided_has_its_own_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "xor.svm")
     assert main(["generate", "xor", "--attributes", "20", "--output", path]) == 0
-    assert main(["separable", path, "--passes", "1", "--seconds", "1e-9", "--json", "--quiet"]) == 3
+    assert main(["separable", path, "--passes", "1", "--time-limit", "1e-9", "--json", "--quiet"]) == 3
     assert json.loads(capsys.readouterr().out)["separable"] is None
 
 
@@ -444,7 +446,7 @@ def test_a_proof_is_written_and_checked(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_one_label_against_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     proof = str(tmp_path / "proof.json")
-    how = ["separable", "iris", "--quiet", "--positive"]
+    how = ["separable", "iris", "--quiet", "--positive-label"]
     assert main([*how, "setosa", "--proof", proof]) == 0
     assert json.loads(Path(proof).read_text())["labels"] == {"negative": "not setosa", "positive": "setosa"}
     assert main([*how, "setosa", "--check", proof]) == 0

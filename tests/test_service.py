@@ -127,7 +127,7 @@ def test_lines_that_arrive_while_they_are_answered_are_not_lost(server: Server) 
 
 
 def test_late_labels(nursery: Nursery, tmp_path: Path) -> None:
-    with running(nursery, tmp_path / "data", "--limit-pending", "3") as server:
+    with running(nursery, tmp_path / "data", "--max-pending", "3") as server:
         server.make()
         ids = [server.predict({"a": float(k)})["id"] for k in range(3)]
         for k in (2, 0):  # out of order: learned in the order of arrival
@@ -292,10 +292,10 @@ def test_events_say_how_far_a_model_is_certified(server: Server, tmp_path: Path)
     before = certificates()
     assert [before[name] for name in own] == [None, None, None]
     assert before["up"]["bound"] is None
-    assert "uploaded as a file" in before["up"]["why"]
+    assert "uploaded as a file" in before["up"]["reason"]
     status, problem = server.ask("GET", "/v1/models/up/certificate")
     assert status == 422
-    assert before["up"]["why"] in problem["error"]
+    assert before["up"]["reason"] in problem["error"]
     documents = {name: server.ask("GET", f"/v1/models/{name}/certificate")[1] for name in own}
     after = certificates()
     assert after["up"] == before["up"]
@@ -303,12 +303,12 @@ def test_events_say_how_far_a_model_is_certified(server: Server, tmp_path: Path)
         state, best = after[name], Certificate(document).headline
         assert state["examples"] == 40
         assert (state["bound"] is None) == (best is None) == (name == "none")
-        assert (state["why"] is None) == (best is not None)
+        assert (state["reason"] is None) == (best is not None)
         if best is not None:
-            assert state["bound"] == {key: best[key] for key in ("allowed", "counts", "any_order", "statement")}
+            assert state["bound"] == {key: best[key] for key in ("bound", "counts", "any_order", "statement")}
             assert state["bound"]["any_order"] == (name == "p")
             history = server.ask("GET", f"/v1/models/{name}/history")[1]["points"]
-            assert {point["bound"] for point in history} == {best["allowed"]}
+            assert {point["bound"] for point in history} == {best["bound"]}
     server.ask("DELETE", "/v1/models/p")
     assert server.ask("POST", "/v1/models", {"name": "p", "learner": "perceptron"})[0] == 201
     assert certificates()["p"] is None
@@ -322,7 +322,7 @@ def test_a_certificate_that_can_be_verified(server: Server) -> None:
     status, certificate = server.ask("GET", "/v1/models/m/certificate")
     assert status == 200
     assert certificate["observed"]["mistakes"] == learned(stream).ledger_.mistakes
-    shown = [b["allowed"] for b in certificate["bounds"] if "allowed" in b]
+    shown = [b["bound"] for b in certificate["bounds"] if "bound" in b]
     assert shown
     assert min(shown) >= certificate["observed"]["mistakes"]
     lines = map(json.loads, server.ask("GET", "/v1/models/m/examples")[1].splitlines())
@@ -382,18 +382,18 @@ def _soon(true: Any, seconds: float = 10.0) -> bool:
 
 
 def test_bounds_of_a_model_are_for_new_lessons_only(nursery: Nursery, tmp_path: Path) -> None:
-    few = ("--limit-known-features", "3", "--limit-classes", "2")
+    few = ("--max-model-features", "3", "--max-classes", "2")
     with running(nursery, tmp_path / "data") as server:
         server.make("m", "kesler")
         server.lines([({f"f{k}": 1.0}, f"label {k % 4}") for k in range(20)])
         server.kill()
     with running(nursery, tmp_path / "data", *few) as server:  # what was acknowledged is learned again all the same
         assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == 20
-        assert server.learn({"new": 1.0}, "label 1")[1]["code"] == "too-many-known-features"
+        assert server.learn({"new": 1.0}, "label 1")[1]["code"] == "too-many-model-features"
         server.make("n", "kesler")
         status, said = server.lines([({f"f{k % 3}": 1.0}, "ab"[k % 2]) for k in range(20)], "n")
         assert (status, said["examples"]) == (200, 20)
         assert server.lines([({"f0": 1.0}, "c")], "n")[1]["code"] == "too-many-labels"
         assert server.lines([({"f0": 1.0, "f4": 2.0}, "a")], "n", "?bad_lines=skip")[1]["refused"] == {
-            "too-many-known-features": 1
+            "too-many-model-features": 1
         }

@@ -145,7 +145,7 @@ def test_a_model_file_is_uploaded(client: Any) -> None:
     copy = client.post("/v1/models?name=copy", content=file, headers=octets)
     assert (copy.status_code, copy.json()["name"]) == (201, "copy")
     assert code_of(client.post("/v1/models?name=copy", content=file, headers=octets)) == (409, "name-taken")
-    assert code_of(client.post("/v1/models?name=a/b", content=file, headers=octets)) == (422, "bad-name")
+    assert code_of(client.post("/v1/models?name=a/b", content=file, headers=octets)) == (422, "invalid-name")
 
 
 @pytest.mark.parametrize("path", [path for path in PUBLIC_PATHS if path != "/docs"])
@@ -157,32 +157,32 @@ def test_public_paths_need_no_token(tmp_path: Path, path: str) -> None:
         answer, head = client.get(path), client.head(path)
         assert (answer.status_code, head.status_code, head.content) == (200, 200, b"")
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert code_of(client.get("/v1/models")) == (401, "no-token")
+        assert code_of(client.get("/v1/models")) == (401, "missing-token")
         me = {"authorization": f"Bearer {secret}"}
         assert client.get("/v1/models", headers=me).json() == {"models": []}
-        assert code_of(client.post("/v1/models", json={"name": "m"}, headers=me)) == (403, "scope")
+        assert code_of(client.post("/v1/models", json={"name": "m"}, headers=me)) == (403, "insufficient-scope")
 
 
 # --- Errors ---
 
 
 def test_paths_and_methods_that_are_not_there(client: Any) -> None:
-    assert code_of(client.get("/v1/nothing")) == (404, "no-such-path")
-    assert code_of(client.get("/v1/models/")) == (404, "no-such-path")
-    assert code_of(client.get("/healthz%0A")) == (404, "no-such-path")
+    assert code_of(client.get("/v1/nothing")) == (404, "not-found")
+    assert code_of(client.get("/v1/models/")) == (404, "not-found")
+    assert code_of(client.get("/healthz%0A")) == (404, "not-found")
     refused = client.put("/v1/models")
-    assert code_of(refused) == (405, "other-method")
+    assert code_of(refused) == (405, "method-not-allowed")
     assert refused.headers["allow"] == "GET, HEAD, POST"
-    assert code_of(client.post("/healthz")) == (405, "other-method")
+    assert code_of(client.post("/healthz")) == (405, "method-not-allowed")
 
 
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
-        ("{", 400, "bad-json"),
-        ('{"label": 1}', 422, "bad-body"),
-        ('{"label": 1, "features": {"a": 1}, "id": "x"}', 422, "bad-body"),
-        ('{"label": 0.5, "features": {"a": 1}}', 422, "bad-label"),
+        ("{", 400, "invalid-json"),
+        ('{"label": 1}', 422, "invalid-body"),
+        ('{"label": 1, "features": {"a": 1}, "id": "x"}', 422, "invalid-body"),
+        ('{"label": 0.5, "features": {"a": 1}}', 422, "invalid-label"),
         ('{"label": 1, "id": "x"}', 404, "unknown-id"),
     ],
 )
@@ -195,14 +195,17 @@ def test_bodies_that_are_not_right(client: Any, body: str, status: int, code: st
 def test_queries_and_keys_that_are_not_right(client: Any) -> None:
     make(client)
     learn_lines(client)
-    assert code_of(client.get("/v1/models/m/inspect?top=many")) == (400, "bad-query")
+    assert code_of(client.get("/v1/models/m/inspect?top=many")) == (400, "invalid-query")
     body = {"features": {"a": 1}, "label": "yes"}
-    assert code_of(client.post("/v1/models/m/learn", json=body, headers={"idempotency-key": "a b"})) == (400, "bad-key")
+    assert code_of(client.post("/v1/models/m/learn", json=body, headers={"idempotency-key": "a b"})) == (
+        400,
+        "invalid-idempotency-key",
+    )
     key = {"idempotency-key": "k"}
     assert client.post("/v1/models/m/learn", json=body, headers=key).json()["status"] == "learned"
     assert client.post("/v1/models/m/learn", json=body, headers=key).json()["status"] == "already learned"
     body["label"] = "no"
-    assert code_of(client.post("/v1/models/m/learn", json=body, headers=key)) == (422, "key-reused")
+    assert code_of(client.post("/v1/models/m/learn", json=body, headers=key)) == (422, "idempotency-key-reused")
 
 
 def test_a_handler_that_fails_says_nothing_of_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +215,7 @@ def test_a_handler_that_fails_says_nothing_of_why(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(ApiHandlers, "_describe", fail)
     with serving(tmp_path / "data") as client:
         answer = client.post("/v1/models", json={"name": "m"})
-        assert code_of(answer) == (500, "failure")
+        assert code_of(answer) == (500, "internal-error")
         assert "secret" not in answer.text
 
 
@@ -246,7 +249,7 @@ def test_certificates_and_inspections_have_the_fields_of_their_structs(client: A
         msgspec.json.decode(inspected.content, type=schemas.Inspection)
     answer = client.get("/v1/models/m/certificate")
     if answer.status_code == 422:
-        assert answer.json()["code"] == "not-shown"
+        assert answer.json()["code"] == "not-certifiable"
         return
     assert answer.status_code == 200, answer.text
     msgspec.json.decode(answer.content, type=schemas.CertificateDocument)

@@ -25,7 +25,7 @@ from novikoff.model_file import to_bytes
 from tests.service import NDJSON, NoServerError, Nursery, running
 
 LEARNERS = {"perceptron": Perceptron, "sgd": SGD, "kesler": Kesler}
-OFTEN = ("--limit-checkpoint-examples", "20", "--limit-housekeeping-ms", "3")
+OFTEN = ("--checkpoint-examples", "20", "--maintenance-interval-ms", "3")
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def test_kills_lose_nothing(kills: int, nursery: Nursery, tmp_path: Path) -> Non
 
 
 def test_60_kills_while_the_journal_is_shortened(nursery: Nursery, tmp_path: Path) -> None:
-    crashes(nursery, tmp_path / "data", 60, "--limit-journal-bytes", "1")
+    crashes(nursery, tmp_path / "data", 60, "--max-journal-bytes", "1")
     with sqlite3.connect(tmp_path / "data" / "journal.sqlite") as on:
         assert on.execute("SELECT min(first) FROM streams").fetchone()[0] > 1
 
@@ -165,7 +165,7 @@ MOMENTS = [
 
 def test_kills_in_the_middle_of_checkpoints_and_compaction(nursery: Nursery, tmp_path: Path) -> None:
     """Not by luck: the server ends itself at each of these steps, before and after it."""
-    folder, options, luck = tmp_path / "data", (*OFTEN, "--limit-journal-bytes", "1"), random.Random(5)
+    folder, options, luck = tmp_path / "data", (*OFTEN, "--max-journal-bytes", "1"), random.Random(5)
     with running(nursery, folder, *options) as server:
         for name in LEARNERS:
             server.make(name, name)

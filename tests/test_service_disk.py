@@ -197,13 +197,13 @@ def test_too_little_room_left_is_a_full_disk(nursery: Nursery, tmp_path: Path) -
         server.make()
         server.learn({"a": 1.0}, "x")
         server.kill()
-    with running(nursery, tmp_path / "data", "--limit-spare", str(1 << 60)) as server:
+    with running(nursery, tmp_path / "data", "--min-free-disk-bytes", str(1 << 60)) as server:
         assert server.learn({"a": 1.0}, "y")[0] == 507
         assert server.predict({"a": 1.0})["label"] == "x"
 
 
 def test_a_backup_of_a_server_that_learns(nursery: Nursery, tmp_path: Path) -> None:
-    often = ("--limit-checkpoint-examples", "10", "--limit-housekeeping-ms", "2")
+    often = ("--checkpoint-examples", "10", "--maintenance-interval-ms", "2")
     with running(nursery, tmp_path / "data", *often) as server:
         server.make()
         stream, done = examples(400), threading.Event()
@@ -218,11 +218,11 @@ def test_a_backup_of_a_server_that_learns(nursery: Nursery, tmp_path: Path) -> N
         copies = []
         while not done.is_set() and len(copies) < 5:
             copies.append(tmp_path / f"copy{len(copies)}")
-            assert main(["serve", "backup", "--data", str(server.folder), "--to", str(copies[-1])]) == 0
+            assert main(["serve", "backup", "--data-dir", str(server.folder), "--output", str(copies[-1])]) == 0
         thread.join()
         assert done.is_set()
-    assert main(["serve", "backup", "--data", str(tmp_path / "data"), "--to", str(copies[0])]) == 2
-    assert main(["serve", "backup", "--data", str(tmp_path / "nothing"), "--to", str(tmp_path / "x")]) == 2
+    assert main(["serve", "backup", "--data-dir", str(tmp_path / "data"), "--output", str(copies[0])]) == 2
+    assert main(["serve", "backup", "--data-dir", str(tmp_path / "nothing"), "--output", str(tmp_path / "x")]) == 2
     for copy in copies:
         with running(nursery, copy) as server:
             count = server.ask("GET", "/v1/models/m/ledger")[1]["examples"]
@@ -236,7 +236,7 @@ def test_one_folder_one_server(nursery: Nursery, tmp_path: Path) -> None:
 
 
 def test_old_entries_leave_the_journal(nursery: Nursery, tmp_path: Path) -> None:
-    shorten = ("--limit-journal-bytes", "1", "--limit-checkpoint-examples", "10", "--limit-housekeeping-ms", "5")
+    shorten = ("--max-journal-bytes", "1", "--checkpoint-examples", "10", "--maintenance-interval-ms", "5")
     stream = examples(200)
 
     def first(folder: Path) -> Any:
@@ -249,14 +249,14 @@ def test_old_entries_leave_the_journal(nursery: Nursery, tmp_path: Path) -> None
             server.learn(x, y)
         assert first(server.folder) > 1
         status, said = server.ask("GET", "/v1/models/m/certificate")
-        assert (status, said["code"]) == (422, "not-shown")
+        assert (status, said["code"]) == (422, "not-certifiable")
         server.kill()
     with running(nursery, tmp_path / "data") as server:
         assert to_bytes(downloaded(server, tmp_path)) == to_bytes(learned(stream))
 
 
 def test_entries_leave_the_journal_when_they_are_old(nursery: Nursery, tmp_path: Path) -> None:
-    often = ("--limit-checkpoint-examples", "1", "--limit-housekeeping-ms", "5")
+    often = ("--checkpoint-examples", "1", "--maintenance-interval-ms", "5")
     stream = examples(60)
     with running(nursery, tmp_path / "data", *often) as server:
         server.make()
@@ -274,7 +274,7 @@ def test_entries_leave_the_journal_when_they_are_old(nursery: Nursery, tmp_path:
         return found
 
     assert first() == (1, 1)
-    with running(nursery, tmp_path / "data", *often, "--limit-journal-days", "1") as server:
+    with running(nursery, tmp_path / "data", *often, "--retain-days", "1") as server:
         for x, y in stream[40:]:
             server.learn(x, y)
         until = time.monotonic() + 30

@@ -107,7 +107,7 @@ def test_the_data_of_one_client_leaves_the_journal_and_the_backup(nursery: Nurse
             assert len(examples) == 20
             assert all(b"blogword" in line for line in examples)
             status, said = server.ask("GET", "/v1/models/m/certificate", headers=blog)
-            assert (status, said["code"]) == (422, "not-shown")
+            assert (status, said["code"]) == (422, "not-certifiable")
             assert "erased" in said["error"]
             assert clients.label(server, "shop", waiting, "yes") == 410
             assert clients.label(server, "blog", other, "no") == 200
@@ -197,7 +197,7 @@ def test_backups_of_killed_processes_are_removed(nursery: Nursery, tmp_path: Pat
 
     left = kill_backup(folder, backups / "wednesday")
     beside = kill_backup(folder, tmp_path / "copy")
-    assert main(["serve", "erase", "--data", str(folder), "--backup", str(backups / "tuesday"), "--key", "k"]) == 0
+    assert main(["serve", "erase", "--data-dir", str(folder), "--backup", str(backups / "tuesday"), "--key", "k"]) == 0
     assert not left.exists()
     assert not beside.exists()
 
@@ -307,10 +307,10 @@ def test_erasures_that_can_not_be_made(nursery: Nursery, tmp_path: Path, capsys:
     with pytest.raises(InputError, match="Nothing is named"):
         erase(folder, ErasureSubject())
     for arguments in ([], ["--client", "00000000", "--key", "k"], ["--name", "x", "--key", "k"]):
-        assert main(["serve", "erase", "--data", str(folder), *arguments]) == 2
-    assert main(["serve", "--data", str(folder), "--client", "00000000"]) == 2
+        assert main(["serve", "erase", "--data-dir", str(folder), *arguments]) == 2
+    assert main(["serve", "--data-dir", str(folder), "--client", "00000000"]) == 2
     capsys.readouterr()
-    assert main(["serve", "erase", "--data", str(folder), "--client", "00000000"]) == 1  # there was nothing
+    assert main(["serve", "erase", "--data-dir", str(folder), "--client", "00000000"]) == 1  # there was nothing
     said = capsys.readouterr()
     assert "erased 0 examples" in said.out
     assert "1 entries have no recorded client" in said.err
@@ -324,7 +324,7 @@ def test_the_command_takes_the_name_of_a_token_and_backups(nursery: Nursery, tmp
         clients.learn(server, "shop", "shopword", "yes")
         server.stop()
     create_backup(folder, copy)
-    assert main(["serve", "erase", "--data", str(folder), "--backup", str(copy), "--client", "shop"]) == 0
+    assert main(["serve", "erase", "--data-dir", str(folder), "--backup", str(copy), "--client", "shop"]) == 0
     assert capsys.readouterr().out.count("erased 1 examples in 1 entries") == 2
     assert not is_in_files(folder, "shopword")
     assert not is_in_files(copy, "shopword")
@@ -364,7 +364,7 @@ def test_pending_predictions_are_not_retained_longer_than_examples() -> None:
 
 
 def test_examples_leave_the_journal_though_nothing_new_is_learned(nursery: Nursery, tmp_path: Path) -> None:
-    folder, often = tmp_path / "data", ("--limit-housekeeping-ms", "5")
+    folder, often = tmp_path / "data", ("--maintenance-interval-ms", "5")
     clients = Clients(folder)
     with running(nursery, folder, *often) as server:
         server.ask("POST", "/v1/models", {"name": "m", "learner": "perceptron"}, clients.headers["shop"])
@@ -404,7 +404,7 @@ def test_examples_leave_the_journal_though_nothing_new_is_learned(nursery: Nurse
 
 @pytest.mark.slow
 def test_a_damaged_model_file_keeps_its_examples_in_the_journal(nursery: Nursery, tmp_path: Path) -> None:
-    folder, often = tmp_path / "data", ("--limit-housekeeping-ms", "5")
+    folder, often = tmp_path / "data", ("--maintenance-interval-ms", "5")
     with running(nursery, folder, *often) as server:
         server.make()
         for k in range(5):
@@ -432,5 +432,5 @@ def test_a_damaged_model_file_keeps_its_examples_in_the_journal(nursery: Nursery
 @pytest.mark.parametrize("days", ["-1", "many", "1.5"])
 def test_days_that_are_not_a_number(tmp_path: Path, days: str) -> None:
     with pytest.raises(SystemExit) as caught:
-        raise SystemExit(main(["serve", "--data", str(tmp_path / "data"), "--retain-days", days]))
+        raise SystemExit(main(["serve", "--data-dir", str(tmp_path / "data"), "--retain-days", days]))
     assert caught.value.code == 2

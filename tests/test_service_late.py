@@ -108,7 +108,7 @@ def test_a_row_of_the_journal_stays_as_long_as_it_is_needed() -> None:
 
 
 def test_labelled_once_however_many_came_after(nursery: Nursery, tmp_path: Path) -> None:
-    few = ("--limit-pending", "2", "--limit-housekeeping-ms", "5")
+    few = ("--max-pending", "2", "--maintenance-interval-ms", "5")
     with running(nursery, tmp_path / "data", *few) as server:
         server.make()
         ids = []
@@ -147,13 +147,13 @@ def test_labels_that_are_refused_in_a_stream_are_none(nursery: Nursery, tmp_path
 
 
 def test_a_label_that_found_no_room_may_come_again_also_after_a_crash(nursery: Nursery, tmp_path: Path) -> None:
-    often = ("--limit-housekeeping-ms", "5")
+    often = ("--maintenance-interval-ms", "5")
     with running(nursery, tmp_path / "data") as server:
         server.make()
         name = server.predict({"a": 1.0})["id"]
         server.learn({"b": 1.0}, "x")
         server.kill()
-    with running(nursery, tmp_path / "data", *often, "--limit-spare", str(1 << 60)) as server:
+    with running(nursery, tmp_path / "data", *often, "--min-free-disk-bytes", str(1 << 60)) as server:
         assert label(server, name, "x")[0] == 507
         time.sleep(0.1)  # for housekeeping, which must not clear it away
         assert label(server, name, "x")[0] == 507

@@ -144,10 +144,10 @@ def test_requests_are_logged_by_their_status() -> None:
     assert (last["suppressed"], last["kind"]) == (8, "request refused")
 
 
-@pytest.mark.parametrize("arguments", [["--log-format", "xml"], ["--log-level", "loud"], ["--limit-log-lines", "-1"]])
+@pytest.mark.parametrize("arguments", [["--log-format", "xml"], ["--log-level", "loud"], ["--max-log-lines", "-1"]])
 def test_options_of_the_log_that_are_wrong(tmp_path: Path, arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        raise SystemExit(main(["serve", "--data", str(tmp_path / "data"), *arguments]))
+        raise SystemExit(main(["serve", "--data-dir", str(tmp_path / "data"), *arguments]))
     assert caught.value.code == 2
 
 
@@ -178,7 +178,7 @@ def nursery() -> Iterator[Nursery]:
 
 
 def test_a_server_logs_lines_of_json_and_suppresses_floods(nursery: Nursery, tmp_path: Path) -> None:
-    with running(nursery, tmp_path / "data", "--log-format", "json", "--limit-log-lines", "5") as server:
+    with running(nursery, tmp_path / "data", "--log-format", "json", "--max-log-lines", "5") as server:
         server.make()
         for _ in range(200):
             assert server.ask("POST", "/v1/models/m/learn", b"no JSON")[0] == 400

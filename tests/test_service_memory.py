@@ -128,7 +128,7 @@ def test_all_models_together_have_a_limit(nursery: Nursery, tmp_path: Path) -> N
             status, said = server.learn({f"{j}": 1.0 for j in range(8_000)}, "x", f"m{k}")
             codes.append((status, said.get("code")))
         assert codes[:2] == [(200, None)] * 2
-        assert codes[-1] == (507, "server-memory-full")
+        assert codes[-1] == (507, "server-out-of-memory")
     with running(nursery, tmp_path / "data", *options) as server:
         assert "is stopped" not in server.said
 
@@ -159,7 +159,7 @@ def test_an_entry_beyond_the_limit_stops_its_model_and_no_other(nursery: Nursery
 
 
 def test_a_file_beyond_the_limit_is_not_loaded(nursery: Nursery, tmp_path: Path) -> None:
-    folder, options = tmp_path / "data", ("--limit-checkpoint-examples", "1", "--limit-housekeeping-ms", "10")
+    folder, options = tmp_path / "data", ("--checkpoint-examples", "1", "--maintenance-interval-ms", "10")
     with running(nursery, folder, "--max-model-memory", "200M", *options) as server:
         server.make("large", **KESLER)
         server.make("small")
@@ -245,7 +245,7 @@ def test_backups_and_data_are_for_their_owner_only(nursery: Nursery, tmp_path: P
     before = os.umask(0o022)
     try:
         folder, copy = tmp_path / "data", tmp_path / "new" / "copy"
-        with running(nursery, folder, "--limit-checkpoint-examples", "1", "--limit-housekeeping-ms", "10") as server:
+        with running(nursery, folder, "--checkpoint-examples", "1", "--maintenance-interval-ms", "10") as server:
             server.make()
             server.learn({"a": 1.0}, "x")
             server.learn({"a": 1.0}, "y")

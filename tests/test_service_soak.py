@@ -90,14 +90,14 @@ def resident(number: int) -> float:
 def test_mixed_traffic(tmp_path: Path) -> None:
     nursery = Nursery()
     options = (
-        "--limit-checkpoint-examples",
+        "--checkpoint-examples",
         "5000",
-        "--limit-journal-bytes",
+        "--max-journal-bytes",
         "30000000",
-        "--limit-pending",
+        "--max-pending",
         str(PENDING),
     )
-    with running(nursery, tmp_path / "data", *options, "--limit-keys", "1000") as server:
+    with running(nursery, tmp_path / "data", *options, "--max-idempotency-keys", "1000") as server:
         for name in ("one", "two"):
             server.make(name)
         server.make("three", "sgd", challenges="one")

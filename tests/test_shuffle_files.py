@@ -95,14 +95,14 @@ KINDS = {
     "svmlight": Kind(svmlight, "d.svm"),
     "sets of labels": Kind(sets, "d.svm"),
     "vw with some weights": Kind(vw, "d.vw"),
-    "vw with names": Kind(unweighted, "d.vw", options={"bits": 0}),
+    "vw with names": Kind(unweighted, "d.vw", options={"hash_bits": 0}),
     "csv of numbers": Kind(table, "d.csv", "label,a,b,c,d,e\n"),
     "csv with texts": Kind(mixed, "d.tsv", "label\tcolour\tsize\n"),
     "jsonl": Kind(objects, "d.jsonl"),
     "jsonl with labels of two types": Kind(two_types, "d.jsonl"),
     "jsonl with lists": Kind(label_lists, "d.jsonl"),
     "text": Kind(text, "d.txt", options={"format": "text"}),
-    "mapped": Kind(table, "d.csv", "label,a,b,c,d,e\n", {"map": "poly:2"}),
+    "mapped": Kind(table, "d.csv", "label,a,b,c,d,e\n", {"feature_map": "poly:2"}),
 }
 
 
@@ -275,7 +275,7 @@ def contents(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
 )  # fmt: skip
 def test_learn_gives_the_bytes_of_a_file_in_that_order(kind: str, learner: str, folder: Path, tmp_path: Path) -> None:
     # Names in a dictionary are numbered in the order of the file.
-    options = {"text": ["--format", "text"], "mapped": ["--map", "poly:2"], "jsonl": ["--bits", "18"]}
+    options = {"text": ["--format", "text"], "mapped": ["--feature-map", "poly:2"], "jsonl": ["--hash-bits", "18"]}
     how = [*options.get(kind, []), "--learner", learner, "--quiet"]
     lines, suffix = lines_of(KINDS[kind]), KINDS[kind].name
     path = write(tmp_path / suffix, KINDS[kind], lines)
@@ -391,7 +391,7 @@ def test_learn_refuses_to_shuffle_rankings(tmp_path: Path, capsys: pytest.Captur
     assert "--shuffle is not for rankings" in capsys.readouterr().err
     assert main(["learn", str(path), "--quiet", "--learner", "perceptron", "--save", str(model)]) == 0
     assert main(["learn", str(path), "--quiet", "--shuffle", "--resume", str(model)]) == 2
-    assert main(["learn", str(path), "--quiet", "--shuffle", "--scheme", "binary"]) == 0
+    assert main(["learn", str(path), "--quiet", "--shuffle", "--multiclass", "binary"]) == 0
 
 
 def test_learn_finds_the_scheme_from_all_labels(
@@ -402,8 +402,8 @@ def test_learn_finds_the_scheme_from_all_labels(
     path.write_text("label,x\n" + "".join(f"{'ab'[i % 2]},{i}\n" for i in range(200)) + "c,1\n")
     assert main(["learn", str(path), "--shuffle", "--json"]) == 0
     out, error = capsys.readouterr()
-    assert json.loads(out)["scheme"] == "kesler"
-    assert "--scheme kesler" not in error
+    assert json.loads(out)["multiclass"] == "kesler"
+    assert "--multiclass kesler" not in error
 
 
 def test_learn_names_the_line_of_a_value_out_of_range(
@@ -456,17 +456,19 @@ def test_learn_takes_the_option_with_ensembles_in_memory(
     name: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = sorted_file(tmp_path / "d.csv")
-    assert main(["learn", str(path), "--scheme", name, "--shuffle", "--random-state", "3", "--quiet", "--json"]) == 0
+    assert (
+        main(["learn", str(path), "--multiclass", name, "--shuffle", "--random-state", "3", "--quiet", "--json"]) == 0
+    )
     assert json.loads(capsys.readouterr().out)["examples"] == ROWS
 
 
 @pytest.mark.parametrize(
     "how",
     [
-        pytest.param(["--scheme", "online-bagging"], marks=pytest.mark.slow),
+        pytest.param(["--multiclass", "online-bagging"], marks=pytest.mark.slow),
         ["--learner", "multilayer-perceptron"],
-        ["--learner", "perceptron", "--output-hypothesis", "random-stopping"],
-        pytest.param(["--scheme", "random-forest", "--trees", "3"], marks=pytest.mark.slow),
+        ["--learner", "perceptron", "--online-to-batch", "random-stopping"],
+        pytest.param(["--multiclass", "random-forest", "--n-estimators", "3"], marks=pytest.mark.slow),
     ],
     ids=lambda how: how[1],
 )

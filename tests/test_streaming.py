@@ -54,9 +54,9 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def allowed(X: Any, y: Any, theorem: str, budget: float = 1.0) -> float:
-    found, _ = build_certificate(Perceptron(), ArraySource(X, y), passes=1, budget=budget)
+    found, _ = build_certificate(Perceptron(), ArraySource(X, y), passes=1, search_effort=budget)
     assert verify(found, X, y) == []
-    return float({b["name"]: b for b in found.bounds}[theorem]["allowed"])
+    return float({b["name"]: b for b in found.bounds}[theorem]["bound"])
 
 
 @pytest.mark.parametrize("learner", [Perceptron, lambda: PNormPerceptron(p=3.0)])

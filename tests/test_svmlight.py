@@ -178,10 +178,10 @@ def test_every_cut_gives_the_same(tmp_path: Path) -> None:
 def test_several_labels(tmp_path: Path) -> None:
     path = tmp_path / "many.svm"
     path.write_text("1,3,7 1:2\n 2:1\n5 3:1\n")
-    got = collected(path, several_labels=True, format="svmlight")
+    got = collected(path, multilabel=True, format="svmlight")
     assert got["sets"] == [[1.0, 3.0, 7.0], [], [5.0]]
     assert [r[0] for r in got["rows"]] == [[1], [2], [3]]
-    batch = next(iter(novikoff.read(path, several_labels=True, features=10)))
+    batch = next(iter(novikoff.read(path, multilabel=True, features=10)))
     assert batch.labels == [[1.0, 3.0, 7.0], [], [5.0]]
 
 

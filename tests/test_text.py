@@ -45,19 +45,19 @@ def lower(text: str) -> str:
 
 def names(text: str, fmt: Any, seed: int) -> Iterator[tuple[str, int]]:
     """Every name in a text and its hash, as often as it comes."""
-    text = lower(text) if fmt.lower else text
+    text = lower(text) if fmt.lowercase else text
     found = WORD.findall(text)
     for k in range(len(found)):
-        for n in range(1, min(fmt.words, k + 1) + 1):
+        for n in range(1, min(fmt.word_ngrams, k + 1) + 1):
             run = found[k + 1 - n : k + 1]
             h = hash_name(run[0].encode(), seed)
             for word in run[1:]:
                 h = fold_multiply(h ^ K0, hash_name(word.encode(), seed) ^ K1)
             yield " ".join(run), h
-    if fmt.letters:
+    if fmt.char_ngrams:
         flat = re.sub("[\x00-\x20]+", " ", text).strip(" ")
-        for k in range(len(flat) - fmt.letters + 1):
-            run = flat[k : k + fmt.letters]
+        for k in range(len(flat) - fmt.char_ngrams + 1):
+            run = flat[k : k + fmt.char_ngrams]
             yield f'"{run}"', hash_name(run.encode(), hash_name(b"\x01letters", seed))
 
 
@@ -68,15 +68,15 @@ def bag(text: str, fmt: Any, seed: int = 0) -> dict[int, float]:
         counts[h] = counts.get(h, 0) + 1
     length = math.sqrt(sum(n * n for n in counts.values()))
     worth = {"count": float, "binary": lambda _: 1.0, "log": lambda n: 1.0 + math.log(n), "unit": lambda n: n / length}
-    return {h: worth[fmt.scale](n) for h, n in counts.items()}
+    return {h: worth[fmt.term_weighting](n) for h, n in counts.items()}
 
 
 def in_slots(terms: list[tuple[int, float]], fmt: Any) -> Row:
     """Slots in the order in which they came, values in single precision; what is 0 is left out."""
     row: dict[int, Any] = {}
     for h, value in terms:
-        slot = h & ((1 << fmt.bits) - 1)
-        signed = -value if fmt.signed and h >> 63 else value
+        slot = h & ((1 << fmt.hash_bits) - 1)
+        signed = -value if fmt.signed_hash and h >> 63 else value
         row[slot] = np.float32(row[slot] + np.float32(signed)) if slot in row else np.float32(signed)
     return [(slot, float(value)) for slot, value in row.items() if value != 0.0]
 
@@ -114,10 +114,10 @@ def read(path: Path, **options: Any) -> tuple[list[Any], DataReader]:
 # --- Tests ---
 
 FORMATS = [
-    Text(scale="unit"),
-    Text(words=2, scale="count"),
-    Text(words=4, letters=3, scale="log", bits=6),
-    Text(letters=1, scale="binary", lower=False, signed=True, bits=5),
+    Text(term_weighting="unit"),
+    Text(word_ngrams=2, term_weighting="count"),
+    Text(word_ngrams=4, char_ngrams=3, term_weighting="log", hash_bits=6),
+    Text(char_ngrams=1, term_weighting="binary", lowercase=False, signed_hash=True, hash_bits=5),
 ]
 PIECES = [
     "Don't",
@@ -171,7 +171,7 @@ def test_lower_case_is_the_same_for_ever() -> None:
 
 def test_any_bytes_are_text() -> None:
     """Latin-1 and damaged UTF-8 are letters, byte by byte."""
-    fmt = Text(scale="count")
+    fmt = Text(term_weighting="count")
     for text, words in {
         b"caf\xe9 CAF\xe9": [b"caf\xe9", b"caf\xe9"],
         b"\xc3 \xc3\x89x \xc3\xc3\x89": [b"\xc3", b"\xc3\xa9x", b"\xc3\xc3\xa9"],
@@ -189,7 +189,7 @@ def test_any_bytes_are_text() -> None:
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.binary(max_size=300))
 def test_any_bytes_do_no_harm(data: bytes) -> None:
-    for fmt in (Text(words=3, letters=4), Text("blank")):
+    for fmt in (Text(word_ngrams=3, char_ngrams=4), Text("blank")):
         _, parsed = in_block(b"1\tx " + data, fmt)
         assert 1 <= len(parsed.keys) + len(parsed.problems) <= parsed.lines
 
@@ -209,7 +209,7 @@ SPLIT = (
 def test_cut_anywhere(tmp_path: Path, threads: int) -> None:
     path = tmp_path / "x.txt"
     path.write_bytes(SPLIT)
-    options = {"format": "text", "words": 2, "letters": 3}
+    options = {"format": "text", "word_ngrams": 2, "char_ngrams": 3}
     whole, _ = read(path, threads=1, **options)
     assert [label for label, _, _ in whole] == ["spam", "ham", "ham", "ham", "spam"]
     assert [place.rpartition(":")[2] for _, _, place in whole] == ["1", "3", "5", "6", "7"]
@@ -222,8 +222,8 @@ def test_cut_anywhere(tmp_path: Path, threads: int) -> None:
 def test_labels_before_a_blank(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"DESC:manner How did serfdom develop\n LOC:city  Which\tcity \n")
-    found, reading = read(path, format="text", scale="count")
-    assert reading.format == Text("blank", scale="count")
+    found, reading = read(path, format="text", term_weighting="count")
+    assert reading.format == Text("blank", term_weighting="count")
     assert [label for label, _, _ in found] == ["DESC:manner", "LOC:city"]
     assert [len(row) for _, row, _ in found] == [4, 2]
     path.write_bytes(b"__label__1 one\ttwo\n__label__-1 three\n")
@@ -263,9 +263,9 @@ def test_bad_lines_before_a_blank(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"words": 9}, "--words must be from 1 to 8, but is 9"),
-        ({"letters": 17}, "--letters must be from 1 to 16, but is 17"),
-        ({"scale": "idf"}, "--scale must be one of count, binary, log, unit"),
+        ({"word_ngrams": 9}, "--word-ngrams must be from 1 to 8, but is 9"),
+        ({"char_ngrams": 17}, "--char-ngrams must be from 1 to 16, but is 17"),
+        ({"term_weighting": "idf"}, "--term-weighting must be one of count, binary, log, unit"),
         ({"label": "x"}, "--label has no meaning for text"),
         ({"header": True}, "--header has no meaning for text"),
     ],
@@ -278,7 +278,7 @@ def test_options_are_checked(tmp_path: Path, options: dict[str, Any], message: s
 
 
 def test_names_tell_what_their_hashes_are(tmp_path: Path) -> None:
-    fmt = Text(words=2, letters=3, bits=0)
+    fmt = Text(word_ngrams=2, char_ngrams=3, hash_bits=0)
     text = "Don't  PANIC, don't\tpanic: Été 日本"
     block, parsed = in_block(f"x\t{text}\n".encode(), fmt)
     expected = {h: name for name, h in names(text, fmt, 0)}
@@ -292,9 +292,9 @@ def test_names_tell_what_their_hashes_are(tmp_path: Path) -> None:
 def test_a_dictionary_and_slots_are_worth_the_same(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(SPLIT)
-    options = {"format": "text", "words": 3, "letters": 2}
-    hashed_rows, kept = read(path, bits=24, keep_names=1, **options)
-    by_name, reading = read(path, bits=0, **options)
+    options = {"format": "text", "word_ngrams": 3, "char_ngrams": 2}
+    hashed_rows, kept = read(path, hash_bits=24, keep_names=1, **options)
+    by_name, reading = read(path, hash_bits=0, **options)
     assert reading.names is not None
     columns = list(reading.names.columns)
     for (_, slots, _), (_, row, _) in zip(hashed_rows, by_name, strict=True):
@@ -306,7 +306,7 @@ def test_a_long_line_takes_no_longer(tmp_path: Path) -> None:
     count = 2_000 if JIT_DISABLED else 200_000
     path = tmp_path / "x"
     path.write_text("a\t" + " ".join(map(str, range(count))) + " 0 1\n")
-    found, _ = read(path, format="text", scale="count", bits=31)
+    found, _ = read(path, format="text", term_weighting="count", hash_bits=31)
     assert sum(value for _, value in found[0][1]) == count + 2
 
 
@@ -320,29 +320,34 @@ def test_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_text("spam\tWin cash now\nham\tsee you at home\nspam\tcash prize\n")
     b.write_text("ham\thome now\nspam\twin a prize\n")
-    for options in (["--bits", "0"], ["--words", "2", "--letters", "3", "--signed", "--keep-names"]):
+    for options in (
+        ["--hash-bits", "0"],
+        ["--word-ngrams", "2", "--char-ngrams", "3", "--signed-hash", "--keep-names"],
+    ):
         both_at_once = model_file(tmp_path, "ab", str(a), str(b), "--format", "text", *options)
         model_file(tmp_path, "a.model", str(a), "--format", "text", *options)
         kept = [option for option in options if option == "--keep-names"]
         assert model_file(tmp_path, "b.model", str(b), "--resume", str(tmp_path / "a.model"), *kept) == both_at_once
-    model_file(tmp_path, "m", str(a), str(b), "--format", "text", "--words", "2", "--bits", "0", "--passes", "5")
+    model_file(
+        tmp_path, "m", str(a), str(b), "--format", "text", "--word-ngrams", "2", "--hash-bits", "0", "--passes", "5"
+    )
     capsys.readouterr()
     assert main(["inspect", str(tmp_path / "m"), "--json"]) == 0
     shown = {weight["feature"] for weight in json.loads(capsys.readouterr().out)["weights"]}
     assert {"cash", "home", "see you"} <= shown
     assert main(["predict", str(tmp_path / "m"), str(a), "--quiet"]) == 0
     assert capsys.readouterr().out.split() == ["spam", "ham", "spam"]
-    assert main(["predict", str(tmp_path / "m"), str(a), "--words", "3"]) == 2
-    assert "leave out --words" in capsys.readouterr().err
+    assert main(["predict", str(tmp_path / "m"), str(a), "--word-ngrams", "3"]) == 2
+    assert "leave out --word-ngrams" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="the data sets are not here: set NOVIKOFF_DATA")
 def test_real_texts() -> None:
-    found, reading = read(FOLDER / "sms_spam.tsv.gz", format="text", words=2, bad_lines="skip")
+    found, reading = read(FOLDER / "sms_spam.tsv.gz", format="text", word_ngrams=2, bad_lines="skip")
     assert len(found) == 5574
     assert {label for label, _, _ in found} == {"ham", "spam"}
     assert not reading.bad
-    found, reading = read(FOLDER / "trec_questions.train.txt.gz", format="text", letters=3, bad_lines="skip")
+    found, reading = read(FOLDER / "trec_questions.train.txt.gz", format="text", char_ngrams=3, bad_lines="skip")
     assert len(found) == 5452
     assert len({str(label).partition(":")[0] for label, _, _ in found}) == 6
     assert not reading.bad

@@ -158,7 +158,7 @@ def test_growth_and_finite_classes(capsys: pytest.CaptureFixture[str], tmp_path:
         ("shatter half-spaces --points 0,0;1", "equally many coordinates"),
         ("shatter half-spaces --points 1/0,2", "A point must be numbers"),
         ("shatter intervals --points 1,2", "must have 1 coordinate"),
-        ("shatter half-spaces --points 1,2,3 --picture p.html", "two coordinates"),
+        ("shatter half-spaces --points 1,2,3 --plot p.html", "two coordinates"),
         ("shatter half-spaces --from no-such-file", "No such file"),
         ("dimension --rows 012", "zeros and ones"),
         ("dimension --rows 01,1", "equally many elements"),
@@ -220,9 +220,9 @@ def pages(folder: Path) -> dict[str, Path]:
     for name, arguments in {
         "sizes": ("agnostic", "--hypotheses", "2^20", "--delta", "0.05", "--quiet", "--plot"),
         "capacity": ("vc", "--class", "half-spaces", "--variables", "2", "--delta", "0.05", "--plot"),
-        "square": ("shatter", "half-spaces", "--points", SQUARE, "--picture"),
-        "triangle": ("shatter", "half-spaces", "--points", "0,0 1,0 0,1", "--picture"),
-        "boxes": ("shatter", "rectangles", "--points", "-1,0 1,0 0,-1 0,1", "--picture"),
+        "square": ("shatter", "half-spaces", "--points", SQUARE, "--plot"),
+        "triangle": ("shatter", "half-spaces", "--points", "0,0 1,0 0,1", "--plot"),
+        "boxes": ("shatter", "rectangles", "--points", "-1,0 1,0 0,-1 0,1", "--plot"),
     }.items():
         assert main(["theory", *arguments, str(made[name])]) in (0, 1)
     return made

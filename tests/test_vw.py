@@ -114,7 +114,7 @@ def compare(lines: list[bytes], path: Path, *, bits: int = 18, signed: bool = Fa
             good.append(twin(line))
         except ValueError as problem:
             bad[n] = str(problem)
-    how = {"format": "vw", "bits": bits, "signed": signed, **options}
+    how = {"format": "vw", "hash_bits": bits, "signed_hash": signed, **options}
     if not good:
         with pytest.raises(InputError):
             collected(path, bad_lines="skip", **how)
@@ -296,21 +296,21 @@ def test_interactions(tmp_path: Path) -> None:
                 expected.append((h, value))
         got = collected(path, interactions=tuple(wanted))
         assert terms(got["rows"][0]) == row(expected, 18, False), wanted
-        named = collected(path, interactions=tuple(wanted), bits=0)
+        named = collected(path, interactions=tuple(wanted), hash_bits=0)
         assert len(named["names"]) == len(expected)
-    names = collected(path, interactions=("ab",), bits=0)["names"]
+    names = collected(path, interactions=("ab",), hash_bits=0)["names"]
     assert names == ["a^x", "a^y", "b^u", "b^v", "c^w", "a^x*b^u", "a^x*b^v", "a^y*b^u", "a^y*b^v"]
 
 
 def test_names_without_hashing(tmp_path: Path) -> None:
     path = tmp_path / "data.vw"
     path.write_text("1 |a x y:2 x |b x\n-1 | x x=1:3 city:paris |a y\n")
-    got = collected(path, bits=0)
+    got = collected(path, hash_bits=0)
     assert got["names"] == ["a^x", "a^y", "b^x", "x", "x=1", "city=paris"]
     assert [terms(r) for r in got["rows"]] == [{0: 2.0, 1: 2.0, 2: 1.0}, {3: 1.0, 4: 3.0, 5: 1.0, 1: 1.0}]
     for block in range(64, 100):
         for threads in (1, 3):
-            assert collected(path, bits=0, block=block, threads=threads) == got
+            assert collected(path, hash_bits=0, block=block, threads=threads) == got
 
 
 def test_learning_predicting_and_inspecting(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -224,14 +224,14 @@ def test_lists_and_objects_are_described(learn: Learn, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [["compare", "--learners", "perceptron,arow"], ["learn", "--scheme", "bagging", "--members", "2"]],
+    [["compare", "--learners", "perceptron,arow"], ["learn", "--multiclass", "bagging", "--n-estimators", "2"]],
     ids=lambda command: command[0],
 )
 def test_other_commands_say_what_they_read(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = titanic(tmp_path / "titanic.csv")
-    arguments = [command[0], str(data), "--label", "survived", "--bits", "6", *command[1:]]
+    arguments = [command[0], str(data), "--label", "survived", "--hash-bits", "6", *command[1:]]
     assert main([*arguments, "--json"]) == 0
     out, error = capsys.readouterr()
     report = json.loads(out)
@@ -356,14 +356,14 @@ def test_json_lines_are_hashed_where_there_may_be_many_names(
         reading = DataReader([path], ReadOptions(**options))
         next(reading.batches())
         assert isinstance(reading.format, JsonLines)
-        return reading.format.bits
+        return reading.format.hash_bits
 
     few = [{"y": k % 2, "a": k, "job": "pqr"[k % 3], "tags": ["x", "y"]} for k in range(100)]
     assert bits_of(few) == 0
     assert bits_of(few, text="job") == 18
-    assert bits_of(few, signed=True) == 18
+    assert bits_of(few, signed_hash=True) == 18
     assert bits_of(few, hashes_names=True) == 18
-    assert bits_of(few, bits=10) == 10
+    assert bits_of(few, hash_bits=10) == 10
     assert bits_of([{"y": k % 2, "id": f"u{k}"} for k in range(700)]) == 18
     assert bits_of([{"y": k % 2, "counts": {f"word{k}": 1}} for k in range(700)]) == 18
     assert bits_of([{"y": k % 2, "tags": [f"t{k}", f"s{k}"]} for k in range(300)]) == 18
@@ -371,7 +371,7 @@ def test_json_lines_are_hashed_where_there_may_be_many_names(
     assert bits_of([{"y": k % 2, **{f"c{j}": j for j in range(900)}} for k in range(20)]) == 0  # the same in each line
     monkeypatch.setattr("novikoff.data.reader.MAX_DICTIONARY_NAMES", 400)
     late = table_file(tmp_path, "jsonl", [{"y": k % 2, "id": f"u{k // 4}"} for k in range(2000)])
-    assert "Starting again with --bits 18" in learn(late)["said"]
+    assert "Starting again with --hash-bits 18" in learn(late)["said"]
 
 
 def test_streams_of_json_lines_are_hashed(tmp_path: Path) -> None:
@@ -383,7 +383,7 @@ def test_streams_of_json_lines_are_hashed(tmp_path: Path) -> None:
     reading = DataReader([str(pipe)], ReadOptions(format="jsonl"))
     assert sum(map(len, reading.batches())) == 20
     writer.join()
-    assert reading.format == JsonLines("y", bits=18)
+    assert reading.format == JsonLines("y", hash_bits=18)
 
 
 # --- Options ---
@@ -406,7 +406,7 @@ def test_columns_by_option(tmp_path: Path) -> None:
     assert rows_of(path, ignore=("c",)) == [{"a": 2, "b": 3, "d": 5}, {"a": 4, "b": 3, "d": 7}]
     assert rows_of(path, columns=("d", "3")) == [{"b": 3, "d": 5}, {"b": 3, "d": 7}]
     assert rows_of(path, columns=("b",), categorical=("b",)) == [{"b=3": 1}, {"b=3": 1}]
-    assert rows_of(path, label="d", ignore=("a", "y"), text="c", bits=0) == [{"b": 3, "c=x": 1}, {"b": 3}]
+    assert rows_of(path, label="d", ignore=("a", "y"), text="c", hash_bits=0) == [{"b": 3, "c=x": 1}, {"b": 3}]
     assert rows_of(path, ignore=("a", "c"), missing="indicator") == [{"b": 3, "d": 5}, {"b": 3, "d": 7}]
     gaps = [{"a": 2, "b": 3, "c=x": 1, "d": 5}, {"a": 4, "b": 3, "c is missing": 1, "d": 7}]
     assert rows_of(path, missing="indicator") == gaps
@@ -446,7 +446,7 @@ def test_quotes_may_be_text(tmp_path: Path, learn: Learn) -> None:
     assert "--quote none reads quotes as text, --format text reads lines of a label and a text" in said
     options = {"format": "tsv", "label": "1", "header": False, "quote": "none"}
     assert rows_of(path, **options) == [{'2=say "hi" to "him': 1}, {'2="win': 1}, {"2=plain": 1}]
-    assert rows_of(path, **options, text="2", bits=0)[1:] == [{"2=win": 1}, {"2=plain": 1}]
+    assert rows_of(path, **options, text="2", hash_bits=0)[1:] == [{"2=win": 1}, {"2=plain": 1}]
 
 
 def test_latin_1(tmp_path: Path, learn: Learn) -> None:
@@ -464,11 +464,11 @@ def test_json_fields_by_option(tmp_path: Path) -> None:
     lines = [{"y": 1, "a": 2, "b": {"c": 3, "d": "x"}, "zip": 50667}, {"b": {"d": "z"}, "zip": 50668.5, "y": 0, "a": 7}]
     path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
     everything = [{"a": 2, "b.c": 3, "b.d=x": 1, "zip": 50667}, {"b.d=z": 1, "zip": 50668.5, "a": 7}]
-    assert rows_of(path, bits=0) == everything
-    assert rows_of(path, bits=0, ignore=("b", "a")) == [{"zip": 50667}, {"zip": 50668.5}]
-    assert rows_of(path, bits=0, columns=("a",)) == [{"a": 2}, {"a": 7}]
-    assert rows_of(path, bits=0, columns=("zip",), categorical=("zip",)) == [{"zip=50667": 1}, {"zip=50668.5": 1}]
-    hashed_rows, *_ = read(path, bits=20, ignore=("b", "zip"))
+    assert rows_of(path, hash_bits=0) == everything
+    assert rows_of(path, hash_bits=0, ignore=("b", "a")) == [{"zip": 50667}, {"zip": 50668.5}]
+    assert rows_of(path, hash_bits=0, columns=("a",)) == [{"a": 2}, {"a": 7}]
+    assert rows_of(path, hash_bits=0, columns=("zip",), categorical=("zip",)) == [{"zip=50667": 1}, {"zip=50668.5": 1}]
+    hashed_rows, *_ = read(path, hash_bits=20, ignore=("b", "zip"))
     assert hashed_rows == [{hash_name(b"a") & (2**20 - 1): 2.0}, {hash_name(b"a") & (2**20 - 1): 7.0}]
     assert JsonLines.settled(ReadOptions(ignore=("a",)), b'{"y": 1, "a": 2}\n', "it").settings()["ignore"] == ("a",)
     for wrong, message in (
@@ -485,8 +485,8 @@ def test_json_fields_by_option(tmp_path: Path) -> None:
 def test_weights_of_json_lines(tmp_path: Path, learn: Learn) -> None:
     lines = [{"y": 1, "a": 2, "w": 2.5}, {"w": "0", "y": 0, "a": 3}, {"y": 1, "w": 1, "a": 5}]
     path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
-    assert rows_of(path, bits=0, weight="w") == [{"a": 2}, {"a": 3}, {"a": 5}]
-    assert rows_of(path, bits=0, weight="w", columns=("a",)) == [{"a": 2}, {"a": 3}, {"a": 5}]
+    assert rows_of(path, hash_bits=0, weight="w") == [{"a": 2}, {"a": 3}, {"a": 5}]
+    assert rows_of(path, hash_bits=0, weight="w", columns=("a",)) == [{"a": 2}, {"a": 3}, {"a": 5}]
     _, _, _, reading = read(path, weight="w")
     assert [batch.parsed.weights.tolist() for batch in reading.batches()] == [[2.5, 0.0, 1.0]]
     model = tmp_path / "m.model"
@@ -511,32 +511,32 @@ def test_weights_of_json_lines(tmp_path: Path, learn: Learn) -> None:
 def test_numbers_in_strings_of_json_lines(tmp_path: Path) -> None:
     lines = [{"y": 1, "n": " 2.5 ", "s": "7"}, {"n": 3, "y": 0, "s": "8"}, {"n": "NA", "y": 1}, {"n": None, "y": 0}]
     path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
-    assert rows_of(path, bits=0, numeric=("n",)) == [{"n": 2.5, "s=7": 1}, {"n": 3, "s=8": 1}, {}, {}]
-    assert rows_of(path, bits=0)[2] == {"n=NA": 1}
+    assert rows_of(path, hash_bits=0, numeric=("n",)) == [{"n": 2.5, "s=7": 1}, {"n": 3, "s=8": 1}, {}, {}]
+    assert rows_of(path, hash_bits=0)[2] == {"n=NA": 1}
     inside = write(tmp_path / "i.jsonl", '{"y": 1, "u": {"n": "1e1"}}', '{"y": 0, "u": {"n": ["1", "2"]}}')
-    assert rows_of(inside, bits=0, numeric=("u.n",)) == [{"u.n": 10}, {"u.n": 3}]
+    assert rows_of(inside, hash_bits=0, numeric=("u.n",)) == [{"u.n": 10}, {"u.n": 3}]
     for bad, message in (("old", "a field of --numeric must be a number"), ("1e16", "numbers must be finite")):
         with pytest.raises(InputError, match=rf":2: {message}.*{bad}"):
             read(write(tmp_path / "b.jsonl", '{"y": 1, "n": "1"}', f'{{"y": 1, "n": "{bad}"}}'), numeric=("n",))
     skipped = write(tmp_path / "s.jsonl", '{"y": 1, "n": "old", "a": 2}')
-    assert rows_of(skipped, bits=0, numeric=("n",), columns=("a",)) == [{"a": 2}]
+    assert rows_of(skipped, hash_bits=0, numeric=("n",), columns=("a",)) == [{"a": 2}]
 
 
 def test_missing_values_of_json_lines(tmp_path: Path) -> None:
     lines = [{"y": 1, "a": 2, "b": {"c": None}, "s": "NA"}, {"y": 0, "a": "", "b": {"c": "n/a"}, "s": "x"}, {"y": 1}]
     path = write(tmp_path / "t.jsonl", *map(json.dumps, lines))
-    assert rows_of(path, bits=0) == [{"a": 2, "s=NA": 1}, {"a=": 1, "b.c=n/a": 1, "s=x": 1}, {}]
+    assert rows_of(path, hash_bits=0) == [{"a": 2, "s=NA": 1}, {"a=": 1, "b.c=n/a": 1, "s=x": 1}, {}]
     gaps = [{"a": 2, "b.c is missing": 1, "s is missing": 1}, {"a is missing": 1, "b.c is missing": 1, "s=x": 1}, {}]
-    assert rows_of(path, bits=0, missing="indicator") == gaps
-    assert rows_of(path, bits=0, missing="indicator", text="s") == gaps
-    assert rows_of(path, bits=0, missing="indicator", ignore=("b", "s")) == [{"a": 2}, {"a is missing": 1}, {}]
-    hashed_rows, *_ = read(path, bits=20, missing="indicator", columns=("a",))
+    assert rows_of(path, hash_bits=0, missing="indicator") == gaps
+    assert rows_of(path, hash_bits=0, missing="indicator", text="s") == gaps
+    assert rows_of(path, hash_bits=0, missing="indicator", ignore=("b", "s")) == [{"a": 2}, {"a is missing": 1}, {}]
+    hashed_rows, *_ = read(path, hash_bits=20, missing="indicator", columns=("a",))
     assert hashed_rows[1] == {hash_name(b"\x01missing", hash_name(b"a")) & (2**20 - 1): 1.0}  # as in tables
     with pytest.raises(InputError, match=r":1: there must be a value \(--missing error\), but 'null"):
         read(path, missing="error")
     with pytest.raises(InputError, match=r":2: there must be a value"):
         read(path, missing="error", ignore=("b", "s"))
-    assert rows_of(path, bits=0, missing="error", ignore=("b", "s", "a")) == [{}, {}, {}]
+    assert rows_of(path, hash_bits=0, missing="error", ignore=("b", "s", "a")) == [{}, {}, {}]
 
 
 def test_models_of_json_lines_keep_what_fields_are(tmp_path: Path) -> None:
@@ -546,7 +546,7 @@ def test_models_of_json_lines_keep_what_fields_are(tmp_path: Path) -> None:
     path, model = write(tmp_path / "t.jsonl", *map(json.dumps, rows)), tmp_path / "m.model"
     how = ["--numeric", "n", "--weight", "w", "--missing", "indicator", "--categorical", "c", "--learner", "perceptron"]
     for bits in ("0", "18"):
-        learn = ["learn", str(path), *how, "--bits", bits, "--quiet", "--json"]
+        learn = ["learn", str(path), *how, "--hash-bits", bits, "--quiet", "--json"]
         assert main([*learn, "--save", str(model)]) == 0
         assert main(["predict", str(model), str(path), "--scores", "--output", str(tmp_path / "out"), "--quiet"]) == 0
         scores = [float(line.split("\t")[1]) for line in (tmp_path / "out").read_text().splitlines()]
@@ -566,8 +566,8 @@ def test_few_categories_get_a_dictionary_and_many_are_hashed(tmp_path: Path) -> 
     many = write(tmp_path / "many.csv", "y,a,b", *(f"{k % 2},v{k},{k}" for k in range(2400)))
     for path, bits in ((few, 0), (many, 18)):
         head = path.read_bytes()
-        assert Csv.settled(ReadOptions(), head, "it").bits == bits
-        assert Csv.settled(ReadOptions(bits=12), head, "it").bits == 12
+        assert Csv.settled(ReadOptions(), head, "it").hash_bits == bits
+        assert Csv.settled(ReadOptions(hash_bits=12), head, "it").hash_bits == 12
     model = tmp_path / "few.model"
     assert main(["learn", str(few), "--save", str(model), "--quiet"]) == 0
     assert model.stat().st_size < 100_000
@@ -581,9 +581,9 @@ def test_learning_starts_again_with_hashing_when_a_dictionary_becomes_large(
     path = write(tmp_path / "t.csv", "y,a", *(f"{k % 2},v{k % 60}" for k in range(400)))
     report = learn(path)
     assert "more than 50 different categories" in report["said"]
-    assert "Starting again with --bits 18." in report["said"]
+    assert "Starting again with --hash-bits 18." in report["said"]
     assert (report["features"], report["examples"]) == (1 << 18, 400)
-    assert learn(path, "--bits", "0")["features"] == 60
+    assert learn(path, "--hash-bits", "0")["features"] == 60
 
 
 # --- Certificates ---
@@ -594,8 +594,8 @@ def test_learning_starts_again_with_hashing_when_a_dictionary_becomes_large(
     [
         ["--label", "survived"],
         ["--label", "4", "--categorical", "pclass", "--ignore", "age"],
-        ["--label", "survived", "--text", "sex", "--letters", "2", "--numeric", "pclass"],
-        ["--label", "survived", "--missing", "indicator", "--weight", "age", "--bits", "10"],
+        ["--label", "survived", "--text", "sex", "--char-ngrams", "2", "--numeric", "pclass"],
+        ["--label", "survived", "--missing", "indicator", "--weight", "age", "--hash-bits", "10"],
         ["--label", "survived", "--columns", "sex", "--learner", "elimination"],
     ],
     ids=" ".join,
@@ -751,7 +751,7 @@ def test_large_dictionaries_that_were_asked_for_are_used(tmp_path: Path, monkeyp
     monkeypatch.setattr("novikoff.data.reader.MAX_DICTIONARY_NAMES", 5)
     model = tmp_path / "m.model"
     path = write(tmp_path / "t.csv", "y,a", *(f"{k % 2},v{k}" for k in range(20)))
-    assert main(["learn", str(path), "--bits", "0", "--save", str(model), "--quiet"]) == 0
+    assert main(["learn", str(path), "--hash-bits", "0", "--save", str(model), "--quiet"]) == 0
     assert main(["predict", str(model), str(path), "--quiet"]) == 0
     assert main(["learn", str(path), "--resume", str(model), "--quiet"]) == 0
 
@@ -796,7 +796,7 @@ def test_the_encoding_of_text_is_kept_in_the_model(tmp_path: Path, capsys: pytes
             [
                 "learn",
                 str(path),
-                "--bits",
+                "--hash-bits",
                 "10",
                 "--cache",
                 "--quiet",
@@ -807,7 +807,7 @@ def test_the_encoding_of_text_is_kept_in_the_model(tmp_path: Path, capsys: pytes
                 *extra,
             ]
         )
-        main(["learn", str(path), "--bits", "10", "--quiet", "--save", str(model), "--learner", "sgd", *extra])
+        main(["learn", str(path), "--hash-bits", "10", "--quiet", "--save", str(model), "--learner", "sgd", *extra])
         assert cached.read_bytes() == model.read_bytes()
     capsys.readouterr()
     for wrong in ("hex", "rot13", "undefined"):

@@ -93,7 +93,7 @@ def test_a_server_and_a_cluster_run(python: Path, tmp_path: Path) -> None:
     said = run(program, "cluster", "learn", tmp_path / "a.svm", tmp_path / "b.svm", "--workers", "2", "--quiet")
     assert "Compiling" not in said
     port = free_port()
-    command = [str(program), "serve", "--data", str(tmp_path / "models"), "--port", str(port)]
+    command = [str(program), "serve", "--data-dir", str(tmp_path / "models"), "--port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
         assert server.stdout is not None
         assert "serves at" in server.stdout.readline()
@@ -128,7 +128,7 @@ def test_the_core_is_small(wheel: Path, tmp_path: Path) -> None:
     for command, extra in (
         ("learn iris", "sklearn"),
         ("completion bash", "completion"),
-        ("serve --data x", "serve"),
+        ("serve --data-dir x", "serve"),
         (f"separable {data}", "scipy"),
     ):
         done = subprocess.run(

@@ -462,7 +462,7 @@ def test_hashed_names_that_share_a_slot_count_once(tmp_path: Path, capsys: pytes
     data.write_text("\n".join(lines) + "\n")
     for name in ("winnow", "balanced-winnow", "elimination"):
         more = ["--threshold", "6"] if name == "winnow" else []
-        learn = ["learn", str(data), "--learner", name, *more, "--bits", "5", "--quiet"]
+        learn = ["learn", str(data), "--learner", name, *more, "--hash-bits", "5", "--quiet"]
         assert main([*learn, "--save", model]) == 0
         first = Path(model).read_bytes()
         assert main([*learn, "--save", model, "--threads", "2"]) == 0
@@ -470,11 +470,11 @@ def test_hashed_names_that_share_a_slot_count_once(tmp_path: Path, capsys: pytes
         assert main(["predict", model, str(data), "--quiet"]) == 0
         assert main(["learn", str(data), "--resume", model, "--quiet"]) == 0
         capsys.readouterr()
-        assert main([*learn, "--together", "sum"]) == 2
+        assert main([*learn, "--collisions", "sum"]) == 2
         assert "has 2.0" in capsys.readouterr().err or "has 3.0" in capsys.readouterr().err
-    assert main(["learn", str(data), "--bits", "5", "--quiet", "--json"]) == 0
+    assert main(["learn", str(data), "--hash-bits", "5", "--quiet", "--json"]) == 0
     summed = json.loads(capsys.readouterr().out)["radius"]
-    assert main(["learn", str(data), "--bits", "5", "--together", "largest", "--quiet", "--json"]) == 0
+    assert main(["learn", str(data), "--hash-bits", "5", "--collisions", "max", "--quiet", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["radius"] < summed
 
 

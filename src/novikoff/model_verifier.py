@@ -121,11 +121,11 @@ def check_reading(header: dict[str, Any], features: int) -> tuple[dict[str, Any]
         raise SchemaError(
             "the format of reading", f"one of {', '.join(formats.FORMAT_CLASSES)}", shorten(reading["format"])
         )
-    for name in ("map", "encoding"):
+    for name in ("feature_map", "encoding"):
         if reading.get(name) is not None:
             check_text(f"the {name} of reading", reading[name])
-    if reading.get("map_bits") is not None:
-        check_int("the map_bits of reading", reading["map_bits"], 1, 31)
+    if reading.get("feature_map_bits") is not None:
+        check_int("the feature_map_bits of reading", reading["feature_map_bits"], 1, 31)
     encoding = Encoding(reading)
     encoding.check(features)
     return reading, encoding

@@ -40,7 +40,7 @@ def random_forest() -> Picture:
     models = [RandomForest(n_estimators=many, max_depth=3).fit(X, y) for many in sizes]
     plot = Plot((5, 100), (0, 0.5), names=("trees", "error"), scale="log x")
     plot.line(
-        [(t, m.error_bound(0.95).value) for t, m in zip(sizes, models, strict=True)], 1, "shown, 95%", dashed=True
+        [(t, m.error_bound(delta=0.05).value) for t, m in zip(sizes, models, strict=True)], 1, "shown, 95%", dashed=True
     )
     marked(plot, [(t, m.out_of_bag_.error) for t, m in zip(sizes, models, strict=True)], 0, "out of the bag")
     return (

@@ -206,7 +206,7 @@ def kernel_perceptron() -> Picture:
     plot = plane(model, X, y)
     return (
         plot,
-        f"No line tells a disc from its surroundings; in the kernel's space a plane does ({model.kept_} examples).",
+        f"No line tells a disc from its surroundings; in the kernel's space a plane does ({model.n_support_} of them).",
     )
 
 

@@ -77,7 +77,7 @@ class FileTrainer:
         if self.reading.kept:
             state.slot_names = dict(self.reading.kept)
         if self.positive is not None and state.ledger.examples and not self.resumed and not self._saw_positive_label():
-            raise InputError(f"--positive {self.positive}: no example has that label; there are others only.")
+            raise InputError(f"--positive-label {self.positive}: no example has that label; there are others only.")
 
     def _saw_positive_label(self) -> bool:
         return self.sides is not None and bool((self.sides.codes > 0).any())

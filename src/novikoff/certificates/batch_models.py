@@ -17,13 +17,13 @@ from novikoff.learner_registry import name_of
 from novikoff.meta.batch_estimator import BatchEstimator
 
 
-def build_batch_document(model: BatchEstimator, source: DataSource, confidence: float) -> dict[str, Any]:
+def build_batch_document(model: BatchEstimator, source: DataSource, delta: float) -> dict[str, Any]:
     """Of a fresh model, which then has learned."""
     from novikoff.model_file import to_bytes
 
     source.solve(model)
     content = to_bytes(model)
-    observed, bounds, new = model.shown(confidence)
+    observed, bounds, new = model.shown(delta)
     found = {
         "certificate": CERTIFICATE_FORMAT,
         "novikoff": __version__,

@@ -33,7 +33,7 @@ from novikoff.scheme_registry import model_class
 from novikoff.theory.samples.guarantee import IID_ASSUMPTION
 
 MIN_BUDGET_TERMS = 32_000_000  # terms that the search for witnesses looks at: a fraction of a second
-SAMPLE_ONLY_BUDGET = 0.1  # a budget below that is for a sample of a long stream, and no temporary file is made
+SAMPLE_ONLY_EFFORT = 0.1  # a search effort below that is for a sample of a long stream, and no temporary file is made
 
 
 class Certificate:
@@ -50,9 +50,9 @@ class Certificate:
     @property
     def headline(self) -> dict[str, Any] | None:
         """The tightest bound among those for every order of the examples, or for this one where there are no others."""
-        shown = [b for b in self.bounds if "allowed" in b]
+        shown = [b for b in self.bounds if "bound" in b]
         every = [b for b in shown if b["any_order"]]
-        return min(every or shown, key=lambda b: float(b["allowed"]), default=None)
+        return min(every or shown, key=lambda b: float(b["bound"]), default=None)
 
     def witness(self, name: str) -> NDArray[np.float32]:
         """A witness of this document, the bias's weight first."""
@@ -80,21 +80,21 @@ class Certificate:
         lines.append(f"{run} on {seen['examples']:,} examples")
         for b in self.bounds:
             if b["verdict"] == "not applicable":
-                lines.append(f"  {b['name']}: not applicable, {b['why']}")
+                lines.append(f"  {b['name']}: not applicable, {b['reason']}")
             else:
                 lines.append(
-                    f"  {b['name']}: at most {b['allowed']:,.1f} {b['counts']} ({b['verdict']}, {b['statement']})"
+                    f"  {b['name']}: at most {b['bound']:,.1f} {b['counts']} ({b['verdict']}, {b['statement']})"
                 )
         new = self.document["new_data"]
         if new is not None and "model_error_bound" in new:
             lines.append(
                 f"  error of the saved model (the vote) on new data: at most {new['model_error_bound']:.4f} with"
-                f" confidence {new['confidence']:g}, if {new['assumes']}"
+                f" confidence {1.0 - new['delta']:g}, if {new['assumes']}"
             )
         elif new is not None:
             lines.append(
                 f"  mean error on new data of the hypotheses used while learning (not of the saved model): at most"
-                f" {new['mean_error_bound']:.4f} with confidence {new['confidence']:g}, if {IID_ASSUMPTION}"
+                f" {new['mean_error_bound']:.4f} with confidence {1.0 - new['delta']:g}, if {IID_ASSUMPTION}"
             )
         if "hypothesis" in self.document:
             lines.append(f"  the saved model: {self.document['hypothesis']['sentence']}")
@@ -102,31 +102,31 @@ class Certificate:
 
 
 def build_certificate(
-    model: Any, source: DataSource, *, passes: int, confidence: float = 0.95, budget: float = 1.0
+    model: Any, source: DataSource, *, passes: int, delta: float = 0.05, search_effort: float = 1.0
 ) -> tuple[Certificate, Any]:
     """The certificate of a fresh learner on a stream, and the learner after it."""
     if isinstance(model, BatchEstimator):
-        return Certificate(batch_models.build_batch_document(model, source, confidence)), model
+        return Certificate(batch_models.build_batch_document(model, source, delta)), model
     space = find_space(model)
     if space is not None:
-        return _build_in_space(space, model, source, passes, confidence, budget), model
+        return _build_in_space(space, model, source, passes, delta, search_effort), model
     with ShuffleBuffer() as shuffle_buffer:
-        sampler = StreamSampler(shuffle_buffer if budget >= SAMPLE_ONLY_BUDGET else None)
+        sampler = StreamSampler(shuffle_buffer if search_effort >= SAMPLE_ONLY_EFFORT else None)
         first = source.learn(model, passes, sampler.add)
         sample = sampler.sample()
         if sample is None:
             raise no_examples_error()
         found = _select_witnesses(
-            model, _search_directions(model, sample, shuffle_buffer, compute_search_budget(sample, budget))
+            model, _search_directions(model, sample, shuffle_buffer, compute_search_budget(sample, search_effort))
         )
         target = _find_target(model, sample, passes)
         # What lies in the file is there to be measured at once: a text would have to be parsed again.
         stream = shuffle_buffer.in_order if shuffle_buffer.rows == sample.total else _replay_stream(model, source)
-        return Certificate(to_document(model, source, stream, found, target, first, passes, confidence)), model
+        return Certificate(to_document(model, source, stream, found, target, first, passes, delta)), model
 
 
 def _build_in_space(
-    space: Space, model: OnlineClassifier, source: DataSource, passes: int, confidence: float, budget: float
+    space: Space, model: OnlineClassifier, source: DataSource, passes: int, delta: float, search_effort: float
 ) -> Certificate:
     """The same for a learner of many outcomes."""
     sampler = space.make_sampler()
@@ -134,8 +134,8 @@ def _build_in_space(
     sample = sampler.sample()
     if sample is None:
         raise no_examples_error()
-    found = space.witnesses(sample, compute_search_budget(sample, budget))
-    return Certificate(to_document(model, source, _replay_stream(model, source), found, {}, first, passes, confidence))
+    found = space.witnesses(sample, compute_search_budget(sample, search_effort))
+    return Certificate(to_document(model, source, _replay_stream(model, source), found, {}, first, passes, delta))
 
 
 def _replay_stream(model: OnlineClassifier, source: DataSource) -> BatchStream:
@@ -157,10 +157,10 @@ def _find_target(model: OnlineClassifier, sample: BinarySample | None, passes: i
     return target_concepts.find_targets(model, sample, model._require_fitted().features, passes)
 
 
-def compute_search_budget(sample: BinarySample, budget: float) -> int:
+def compute_search_budget(sample: BinarySample, search_effort: float) -> int:
     """How many terms the search for witnesses may look at."""
     terms = int(sample.share() * len(sample.rows.values))
-    return int(budget * max(MIN_BUDGET_TERMS, 2 * terms))
+    return int(search_effort * max(MIN_BUDGET_TERMS, 2 * terms))
 
 
 def _search_directions(
@@ -197,8 +197,8 @@ def certify(
     y: Any,
     *,
     qid: Any = None,
-    confidence: float = 0.95,
-    budget: float = 1.0,
+    delta: float = 0.05,
+    search_effort: float = 1.0,
 ) -> Certificate:
     """The certificate of a fitted model for the data that it was fitted to: fit is replayed and must give this model.
     `qid` names the query of each row, for rankings.
@@ -206,7 +206,7 @@ def certify(
     >>> from novikoff import Perceptron, certify, verify
     >>> X, y = [[0, 1], [1, 0], [2, 1], [0, 3]], ["up", "right", "right", "up"]
     >>> certificate = certify(Perceptron(passes=3).fit(X, y), X, y)
-    >>> certificate.headline["allowed"] >= certificate.document["observed"]["mistakes"]
+    >>> certificate.headline["bound"] >= certificate.document["observed"]["mistakes"]
     True
     >>> verify(certificate, X, y)
     []
@@ -217,7 +217,7 @@ def certify(
     fresh = type(model)._from_settings(model._plain_settings())
     passes = 1 if isinstance(model, BatchEstimator) else int(model.passes)
     certificate, replayed = build_certificate(
-        fresh, ArraySource(X, y, qid), passes=passes, confidence=confidence, budget=budget
+        fresh, ArraySource(X, y, qid), passes=passes, delta=delta, search_effort=search_effort
     )
     if to_bytes(replayed) != to_bytes(model):
         raise InputError(
@@ -248,26 +248,26 @@ def rebuild_certificate(document: dict[str, Any], source: DataSource) -> Certifi
     """The certificate that this data, and what the document says of learner and witnesses, really give."""
     model = _model_from_document(document)
     if isinstance(model, BatchEstimator):
-        return Certificate(batch_models.build_batch_document(model, source, read_confidence(document)))
+        return Certificate(batch_models.build_batch_document(model, source, read_delta(document)))
     found = [decode_witness(name, packed) for name, packed in document["witnesses"].items()]
-    confidence = read_confidence(document)
+    delta = read_delta(document)
     space = find_space(model)
     if space is not None:
         first = source.learn(model, document["passes"])
         check_witness_lengths(found, space.slots(), "feature and the bias in each column of weights")
         stream = _replay_stream(model, source)
-        return Certificate(to_document(model, source, stream, found, {}, first, document["passes"], confidence))
+        return Certificate(to_document(model, source, stream, found, {}, first, document["passes"], delta))
     sampler = StreamSampler()
     first = source.learn(model, document["passes"], sampler.add)
     slots = model._require_fitted().features + 1
     check_witness_lengths(found, slots, "feature and the bias")
     target = _find_target(model, sampler.sample(), document["passes"])
     stream = _replay_stream(model, source)
-    return Certificate(to_document(model, source, stream, found, target, first, document["passes"], confidence))
+    return Certificate(to_document(model, source, stream, found, target, first, document["passes"], delta))
 
 
-def read_confidence(document: dict[str, Any]) -> float:
-    return float(document["new_data"]["confidence"]) if document["new_data"] else 0.95
+def read_delta(document: dict[str, Any]) -> float:
+    return float(document["new_data"]["delta"]) if document["new_data"] else 0.05
 
 
 def _model_from_document(document: dict[str, Any]) -> Any:

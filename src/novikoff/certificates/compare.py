@@ -55,7 +55,7 @@ class ComparedLearner(NamedTuple):
             "updates": ledger.updates,
             "progressive_error": ledger.progressive_error,
             "seconds": self.seconds,
-            "bound": None if self.bound is None else self.bound["allowed"],
+            "bound": None if self.bound is None else self.bound["bound"],
             "theorem": None if self.bound is None else self.bound["name"],
             "slack": None if self.bound is None else self.bound["slack"],
             "verdict": None if self.bound is None else self.bound["verdict"],
@@ -65,7 +65,7 @@ class ComparedLearner(NamedTuple):
 class Comparison(NamedTuple):
     entries: list[ComparedLearner]
     """The fewest mistakes first."""
-    left_out: dict[str, str]
+    skipped: dict[str, str]
     """Learners that don't take this stream, and why."""
     additive: float | None
     """M_p of THEORY §5.7 for the best direction found; None where none separates."""
@@ -93,7 +93,7 @@ class Comparison(NamedTuple):
     def as_dict(self) -> dict[str, Any]:
         return {
             "learners": [entry.as_dict() for entry in self.entries],
-            "left_out": self.left_out,
+            "skipped": self.skipped,
             "additive": self.additive,
             "multiplicative": self.multiplicative,
             "advice": self.advice,
@@ -125,7 +125,7 @@ def compare(
         if positive is not None:
             raise
         found = run(wrap_multiclass(chosen), None)
-    return found if only else found._replace(left_out={**found.left_out, **explain_excluded_learners()})
+    return found if only else found._replace(skipped={**found.skipped, **explain_excluded_learners()})
 
 
 def list_default_learners() -> list[str]:
@@ -150,8 +150,8 @@ def _run_comparison(
     reading = DataReader(titles, options)
     if random_state is not None:
         reading.shuffler = Shuffler(random_state, queries=True)
-    left_out = _find_incompatible(models)
-    runs = {name: model.following(reading, positive=positive) for name, model in models.items() if name not in left_out}
+    skipped = _find_incompatible(models)
+    runs = {name: model.following(reading, positive=positive) for name, model in models.items() if name not in skipped}
     seconds = dict.fromkeys(runs, 0.0)
     for _ in range(passes):
         for batch in reading.batches():
@@ -162,20 +162,20 @@ def _run_comparison(
                 except TooManyLabelsError:
                     raise
                 except NovikoffError as problem:
-                    left_out[name] = str(problem)
+                    skipped[name] = str(problem)
                     del runs[name]
                     continue
                 seconds[name] += time.perf_counter() - began
         for run in runs.values():
             run.end()
     if not runs:
-        raise InputError(f"No learner takes this stream: {next(iter(left_out.values()))}")
+        raise InputError(f"No learner takes this stream: {next(iter(skipped.values()))}")
     models = {name: run.model for name, run in runs.items()}
     # Files keep their order where bounds are measured: those that are shown hold for every order.
     if all(model.outcomes != "sides" or not model._needs_two_classes for model in models.values()):
-        found = _evaluate_multiclass(models, seconds, left_out, FileSource(titles, options), passes)
+        found = _evaluate_multiclass(models, seconds, skipped, FileSource(titles, options), passes)
     else:
-        found = _evaluate_binary(models, seconds, left_out, titles, options, passes)
+        found = _evaluate_binary(models, seconds, skipped, titles, options, passes)
     return found._replace(label_order=next(iter(models.values()))._require_fitted().label_order)
 
 
@@ -204,7 +204,7 @@ def wrap_multiclass(chosen: Sequence[str]) -> dict[str, Any]:
 
 
 def _evaluate_multiclass(
-    models: dict[str, Any], seconds: dict[str, float], left_out: dict[str, str], source: FileSource, passes: int
+    models: dict[str, Any], seconds: dict[str, float], skipped: dict[str, str], source: FileSource, passes: int
 ) -> Comparison:
     entries = []
     sampler: Any = None
@@ -222,7 +222,7 @@ def _evaluate_multiclass(
             bounds = _evaluate_with_sampler(sampler, space, model, source, passes)
         entries.append(ComparedLearner(name, model, seconds[name], _select_tightest(bounds)))
     entries.sort(key=lambda entry: (entry.model.ledger_.mistakes, entry.name))
-    return Comparison(entries, left_out, None, None, many=True)
+    return Comparison(entries, skipped, None, None, many=True)
 
 
 def _evaluate_with_sampler(
@@ -246,12 +246,12 @@ def _evaluate_in_own_space(model: Any, source: FileSource, passes: int) -> list[
 
 
 def _select_tightest(bounds: list[dict[str, Any]]) -> dict[str, Any] | None:
-    shown = [b for b in bounds if "allowed" in b and b["any_order"]]
-    return min(shown, key=lambda b: float(b["allowed"]), default=None)
+    shown = [b for b in bounds if "bound" in b and b["any_order"]]
+    return min(shown, key=lambda b: float(b["bound"]), default=None)
 
 
 def _evaluate_binary(
-    models: dict[str, Any], seconds: dict[str, float], left_out: dict[str, str], titles: list[str], options:
+    models: dict[str, Any], seconds: dict[str, float], skipped: dict[str, str], titles: list[str], options:
     ReadOptions, passes: int,
 ) -> Comparison:  # fmt: skip
     labels = _find_binary_labels(models)
@@ -277,7 +277,7 @@ def _evaluate_binary(
             bounds = _evaluate_in_own_space(model, FileSource(titles, options), passes)
         entries.append(ComparedLearner(name, model, seconds[name], _select_tightest(bounds)))
     entries.sort(key=lambda entry: (entry.model.ledger_.mistakes, entry.name))
-    return Comparison(entries, left_out, *_compare_update_families(sides[True], features))
+    return Comparison(entries, skipped, *_compare_update_families(sides[True], features))
 
 
 def _find_binary_labels(models: dict[str, Any]) -> BinaryLabels:

@@ -36,7 +36,7 @@ def to_document(
     target: Mapping[str, float],
     first: int,
     passes: int,
-    confidence: float,
+    delta: float,
 ) -> dict[str, Any]:
     from novikoff.model_file import to_bytes
 
@@ -57,10 +57,8 @@ def to_document(
         "observed": {**ledger.as_dict(), **model.observed(), "mistakes_of_first_pass": first},
         "bounds": [evaluate_bound(bound, facts, ledger) for bound in model.bounds()],
         "target": dict(target),
-        "new_data": compute_new_data_bounds(
-            first, ledger.examples // passes if model._has_fixed_length else 0, confidence
-        ),
-        **_describe_guarantee(model, source, passes, confidence),
+        "new_data": compute_new_data_bounds(first, ledger.examples // passes if model._has_fixed_length else 0, delta),
+        **_describe_guarantee(model, source, passes, delta),
         "witnesses": {
             f.name: {**encode_witness(f), "measured": measurement_to_dict(m)}
             for f, m in zip(found, measured, strict=True)
@@ -70,9 +68,9 @@ def to_document(
     return plain
 
 
-def _describe_guarantee(model: OnlineClassifier, source: DataSource, passes: int, confidence: float) -> dict[str, Any]:
+def _describe_guarantee(model: OnlineClassifier, source: DataSource, passes: int, delta: float) -> dict[str, Any]:
     """What is guaranteed of the hypothesis that predicts. That it agrees with its examples is measured."""
-    promised = model._describe_guarantee(model.ledger_.examples // passes, 1.0 - confidence)
+    promised = model._describe_guarantee(model.ledger_.examples // passes, delta)
     if promised is None:
         return {}
     files = [tuple(one.items()) for one in source.about().get("files", ())]
@@ -96,21 +94,20 @@ def _count_errors(model: OnlineClassifier, source: DataSource) -> int:
     return wrong
 
 
-def compute_new_data_bounds(mistakes: int, examples: int, confidence: float) -> dict[str, Any] | None:
+def compute_new_data_bounds(mistakes: int, examples: int, delta: float) -> dict[str, Any] | None:
     """Return what i.i.d. examples say of the hypotheses used while learning, None for a run without a fixed length.
 
     Nothing here bounds the error of the saved model.
     """
-    if not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence must be between 0 and 1, but is {confidence}.")
+    if not 0.0 < delta < 1.0:
+        raise InputError(f"delta must be between 0 and 1, but is {delta}.")
     if examples == 0:
         return None
     numbers: dict[str, Any] = {"mistakes": mistakes, "examples": examples}
-    delta = 1.0 - confidence
     return {
         "of": MEAN_OF_HYPOTHESES,
         "assumes": IID_ASSUMPTION,
-        "confidence": confidence,
+        "delta": delta,
         **numbers,
         "mean_error_bound": online_to_batch.progressive(**numbers, delta=delta),
         "expected_error_of_random_hypothesis": online_to_batch.random_stopping(**numbers),

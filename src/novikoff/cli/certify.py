@@ -29,7 +29,7 @@ EPILOG = f"""\
 
 examples:
   novikoff certify spam.model train.svm --output spam.certificate
-  novikoff certify spam.model train.svm --passes 5 --confidence 0.99 --json
+  novikoff certify spam.model train.svm --passes 5 --delta 0.01 --json
   novikoff certify spam.model train.svm --report spam.html
   novikoff verify spam.certificate train.svm
 """
@@ -41,23 +41,26 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument(
         "--passes", metavar="N", type=int, default=1, help="how often it went over the data (default: 1)"
     )
-    parser.add_argument("--positive", metavar="LABEL", help="the label that was learned against all others")
-    parser.add_argument("--output", metavar="FILE", help="write the certificate to this file")
+    parser.add_argument("--positive-label", metavar="LABEL", help="the label that was learned against all others")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the certificate to this file")
     add_report_option(parser)
     add_certificate_options(parser)
     parser.add_argument("--json", action="store_true", help="print the certificate as one JSON object on stdout")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     add_max_model_memory(parser, DEFAULT_LIMIT_TEXT)
     add_data_options(parser)
 
 
 def add_certificate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--confidence", metavar="P", type=float, help="of the bounds that assume i.i.d. examples (default: 0.95)"
+        "--delta",
+        metavar="P",
+        type=float,
+        help="δ, the probability with which bounds that assume i.i.d. examples may fail (default: 0.05)",
     )
     parser.add_argument(
-        "--budget",
-        metavar="TIMES",
+        "--search-effort",
+        metavar="FACTOR",
         type=float,
         help="how hard to look for witnesses (default: 1, a few passes; below 0.1 a sample of a long stream is enough)",
     )
@@ -106,14 +109,14 @@ def _build_certificate(
     from novikoff.certificates.data_source import FileSource
 
     state = getattr(model, "_state", None)
-    source = FileSource(options.data, reading_options, options.positive, getattr(state, "shuffle", None))
+    source = FileSource(options.data, reading_options, options.positive_label, getattr(state, "shuffle", None))
     fresh = type(model)._from_settings(model._plain_settings())
     return *build_certificate(fresh, source, passes=passes, **given_certify_settings(options)), source
 
 
 def given_certify_settings(options: argparse.Namespace) -> dict[str, Any]:
     """What the user said about certifying."""
-    given = {"confidence": options.confidence, "budget": options.budget}
+    given = {"delta": options.delta, "search_effort": options.search_effort}
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from novikoff.data import formats
 from novikoff.data.formats.base import Format
-from novikoff.data.options import MISSING_VALUES, ReadOptions, check_options
+from novikoff.data.options import COLLISIONS, MISSING_VALUES, ReadOptions, check_options
 from novikoff.data.reader import DataReader, check_sources
 from novikoff.errors import InputError
 
@@ -57,13 +57,16 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         " by position",
     )
     group.add_argument(
-        "--bits", metavar="B", type=int, help="hash names to 2^B slots (default: 18); 0 keeps a dictionary of names"
+        "--hash-bits",
+        metavar="B",
+        type=int,
+        help="hash names to 2^B slots (default: 18); 0 keeps a dictionary of names",
     )
-    group.add_argument("--signed", action="store_true", help="let the hash choose a sign for each feature too")
+    group.add_argument("--signed-hash", action="store_true", help="let the hash choose a sign for each feature too")
     group.add_argument(
-        "--together",
-        choices=("sum", "largest"),
-        help="what is kept of features that share a slot, or come twice (default: the sum; the largest for learners"
+        "--collisions",
+        choices=COLLISIONS,
+        help="what is kept of features that share a slot, or come twice (default: sum; max for learners"
         " that take values up to 1)",
     )
     group.add_argument(
@@ -73,23 +76,25 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         help="vw: pair the features of namespaces A and B; ABC for three",
     )
     group.add_argument(
-        "--map",
+        "--feature-map",
         metavar="MAP",
         help="learn from more than the features: poly:2 (all products of up to two), products:2 (of different ones),"
         " powers:3, conjunctions:2 (of features that are 0 or 1)",
     )
     group.add_argument(
-        "--map-bits",
+        "--feature-map-bits",
         metavar="B",
         type=int,
-        help="hash the products of --map to 2^B slots (default: columns of their"
+        help="hash the products of --feature-map to 2^B slots (default: columns of their"
         " own, or as many bits as the names have)",
     )
-    group.add_argument("--words", metavar="N", type=int, help="text: runs of up to N words are features (default: 1)")
-    group.add_argument("--letters", metavar="N", type=int, help="text: runs of N letters are features, too")
-    group.add_argument("--case", action="store_true", help="text: keep capital letters as they are")
     group.add_argument(
-        "--scale",
+        "--word-ngrams", metavar="N", type=int, help="text: runs of up to N words are features (default: 1)"
+    )
+    group.add_argument("--char-ngrams", metavar="N", type=int, help="text: runs of N letters are features, too")
+    group.add_argument("--keep-case", action="store_true", help="text: keep capital letters as they are")
+    group.add_argument(
+        "--term-weighting",
         choices=("count", "binary", "log", "unit"),
         help="text: what a word is worth that comes n times (default: log, 1 + ln n)",
     )
@@ -133,20 +138,20 @@ def build_reading_options(arguments: argparse.Namespace) -> ReadOptions:
         encoding=arguments.encoding,
         delimiter=arguments.delimiter,
         header=arguments.header,
-        bits=arguments.bits,
-        signed=arguments.signed,
-        largest=arguments.together == "largest",
+        hash_bits=arguments.hash_bits,
+        signed_hash=arguments.signed_hash,
+        collisions=arguments.collisions or "sum",
         interactions=tuple(arguments.interactions or ()),
-        words=arguments.words,
-        letters=arguments.letters,
-        lower=not arguments.case,
-        scale=arguments.scale,
+        word_ngrams=arguments.word_ngrams,
+        char_ngrams=arguments.char_ngrams,
+        lowercase=not arguments.keep_case,
+        term_weighting=arguments.term_weighting,
         bad_lines=arguments.bad_lines,
         threads=arguments.threads,
         cache=arguments.cache,
         keep_names=getattr(arguments, "keep_names", None) or 0,
-        map=arguments.map,
-        map_bits=arguments.map_bits,
+        feature_map=arguments.feature_map,
+        feature_map_bits=arguments.feature_map_bits,
     )
     return check_options(options)
 
@@ -155,7 +160,7 @@ NEUTRAL_OPTIONS = (
     "prefer_largest", "bad_lines", "threads", "block", "cache", "keep_names", "unlabelled", "header", "encoding",
     "hashes_names",
 )  # fmt: skip
-OPTION_FLAGS = {"lower": "--case"}
+OPTION_FLAGS = {"lowercase": "--keep-case"}
 """Options that do not change what is read from a good file."""
 
 
@@ -172,10 +177,13 @@ def open_reading(titles: list[str], options: ReadOptions, state: Any) -> DataRea
         return reading
     if state.reading is not None:
         reading.format = restore_format(state.reading, options)
-        options.map, options.map_bits = state.reading.get("map"), state.reading.get("map_bits")
+        options.feature_map, options.feature_map_bits = (
+            state.reading.get("feature_map"),
+            state.reading.get("feature_map_bits"),
+        )
         options.encoding = options.encoding or state.reading.get("encoding")
-    elif state.names is not None and options.bits is None:
-        options.bits = 0
+    elif state.names is not None and options.hash_bits is None:
+        options.hash_bits = 0
     if state.names is not None and (reading.format is None or reading.format.bits_used == 0):
         reading.names = state.names.copy()
     if state.slot_names and options.keep_names:
@@ -184,8 +192,9 @@ def open_reading(titles: list[str], options: ReadOptions, state: Any) -> DataRea
 
 
 STORED_OPTIONS = (
-    "format", "label", "text", "delimiter", "header", "bits", "signed", "largest", "missing", "interactions", "words",
-    "letters", "lower", "scale", "map", "map_bits", "ignore", "categorical", "encoding",
+    "format", "label", "text", "delimiter", "header", "hash_bits", "signed_hash", "collisions", "missing",
+    "interactions", "word_ngrams", "char_ngrams", "lowercase", "term_weighting", "feature_map", "feature_map_bits",
+    "ignore", "categorical", "encoding",
 )  # fmt: skip
 """Options that models store under the same names."""
 
@@ -210,8 +219,12 @@ def restore_reading_options(options: ReadOptions, settings: dict[str, Any] | Non
     found = {name: settings[name] for name in STORED_OPTIONS if settings.get(name) is not None}
     found |= {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
     if settings.get("format") != "text" and not (settings.get("text") or settings.get("texts")):
-        found = {name: value for name, value in found.items() if name not in ("words", "letters", "lower", "scale")}
-    found["letters"] = found.get("letters") or None
+        found = {
+            name: value
+            for name, value in found.items()
+            if name not in ("word_ngrams", "char_ngrams", "lowercase", "term_weighting")
+        }
+    found["char_ngrams"] = found.get("char_ngrams") or None
     if "only" in settings:
         found["columns"] = tuple(settings["only"])
     if settings.get("quote") == "none":
@@ -246,7 +259,9 @@ def _restore_column_options(settings: dict[str, Any]) -> dict[str, Any]:
 def restore_format(settings: dict[str, Any], options: ReadOptions) -> Format | None:
     """The format that a model was learned with, where it was learned from files; InputError where the user wants
     another."""
-    before = {name: value for name, value in settings.items() if name not in ("map", "map_bits", "encoding")}
+    before = {
+        name: value for name, value in settings.items() if name not in ("feature_map", "feature_map_bits", "encoding")
+    }
     name = before.pop("format", None)
     unsaid = asdict(ReadOptions())
     given = {option for option, value in asdict(options).items() if value != unsaid[option]} - set(NEUTRAL_OPTIONS)

@@ -30,7 +30,7 @@ and what it may be told, beside --random-state:
   noise                  --attributes --relevant --noise --examples
 
 A report is one HTML file that needs no network; the numbers that --json prints are in it too. The exit code is 1 if a
-bound was broken, which would be a defect.
+bound was violated, which would be a defect.
 
 examples:
   novikoff experiment irrelevant-attributes --report irrelevant.html
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         )
     parser.add_argument("--report", metavar="FILE.html", help="write a page with the plots to this file")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -78,9 +78,9 @@ def run(options: argparse.Namespace) -> int:
     seconds = time.perf_counter() - began
     about = {**result.as_dict(), "version": __version__, "seconds": seconds}
     print(json.dumps(about) if options.json else _format_text(result, options.report, seconds))
-    for check in result.broken:
-        print(f"novikoff: a bound was broken: {check}", file=sys.stderr)
-    return 1 if result.broken else 0
+    for check in result.violated:
+        print(f"novikoff: a bound was violated: {check}", file=sys.stderr)
+    return 1 if result.violated else 0
 
 
 def _given_options(options: argparse.Namespace, perform: Callable[..., Any]) -> dict[str, Any]:
@@ -129,9 +129,9 @@ def _format_text(result: Any, report: str | None, seconds: float) -> str:
         ]
     lines.append("")
     for theorem in result.theorems:
-        about = f"allowed     {theorem.statement} Assumes: {theorem.assumes}"
+        about = f"bound       {theorem.statement} Assumes: {theorem.assumes}"
         lines += textwrap.wrap(about, TEXT_WIDTH, subsequent_indent=12 * " ")
-    verdict = f"{len(result.broken)} were broken" if result.broken else "no bound was broken"
+    verdict = f"{len(result.violated)} were violated" if result.violated else "no bound was violated"
     lines += ["", f"checked     {len(result.checks)} numbers against their bounds: {verdict}"]
     lines += [f"report      {Path(report)}"] if report else []
     return "\n".join([*lines, f"seconds     {seconds:.3f}"])

@@ -89,9 +89,9 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         "--negated", action="store_true", default=argparse.SUPPRESS, help="literals may be negated, each by a coin"
     )
     parser.add_argument("--format", choices=tuple(ROW_FORMATS), default="svmlight", help="(default: svmlight)")
-    parser.add_argument("--output", metavar="FILE", help="write the examples here instead of stdout")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the examples here instead of stdout")
     parser.add_argument("--truth", metavar="FILE", help="write what is known of the stream here, as JSON")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -25,10 +25,10 @@ def find_learner_name(arguments: Sequence[str], default: str | None = None) -> s
         prog="novikoff learn", add_help=False, allow_abbrev=False, formatter_class=HelpFormatter
     )
     first.add_argument("--learner")
-    first.add_argument("--output-hypothesis")
+    first.add_argument("--online-to-batch")
     first.add_argument("--resume")
     known, _ = first.parse_known_args([a for a in arguments if a not in ("-h", "--help")])
-    default = default or default_learner(chosen_from=bool(known.output_hypothesis))
+    default = default or default_learner(chosen_from=bool(known.online_to_batch))
     name: str = _read_resumed_learner(known.resume) if known.resume else known.learner or default
     return name if name in learner_registry.names() else default
 

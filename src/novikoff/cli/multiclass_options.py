@@ -33,9 +33,11 @@ MAX_EXAMINED_EXAMPLES = 4096  # examples of the first batch whose labels are loo
 def add_multiclass_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("more than two classes")
     group.add_argument(
-        "--scheme",
+        "--multiclass",
+        metavar="SCHEME",
         choices=SCHEME_CHOICES,
-        help="how outcomes are made of weights (default: by the labels; kesler for more than two)",
+        help=f"how binary learners become a multiclass model, or an ensemble: {', '.join(SCHEME_CHOICES)} (default: by"
+        " the labels; kesler for more than two)",
     )
     group.add_argument(
         "--update",
@@ -45,28 +47,26 @@ def add_multiclass_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--decision", choices=("majority", "tournament"), help="all-vs-all: how pairs decide")
     group.add_argument("--code", choices=("dense", "sparse", "exhaustive"), help="output-code: how words are made")
     group.add_argument("--decoding", choices=("hamming", "loss"), help="output-code: what the nearest word is")
-    group.add_argument("--length", metavar="BITS", type=int, help="output-code: bits of a word")
+    group.add_argument("--code-length", metavar="BITS", type=int, help="output-code: bits of a word")
     group.add_argument("--separator", metavar="TEXT", help="hierarchical: what separates levels (default: found)")
     group = parser.add_argument_group("ensembles")
-    group.add_argument(
-        "--members", metavar="N", type=int, help="bagging, online-bagging, online-boosting: how many vote"
-    )
-    group.add_argument("--rounds", metavar="N", type=int, help="adaboost: the most rounds")
-    group.add_argument("--trees", metavar="N", type=int, help="random-forest: how many trees vote")
-    group.add_argument("--depth", metavar="N", type=int, help="random-forest: the most questions to a leaf")
-    group.add_argument("--jobs", metavar="N", type=int, help="bagging, random-forest: how many threads learn")
+    group.add_argument("--n-estimators", metavar="N", type=int, help="how many members vote; adaboost: at most")
+    group.add_argument("--max-depth", metavar="N", type=int, help="random-forest: the most questions to a leaf")
+    group.add_argument("--n-jobs", metavar="N", type=int, help="bagging, random-forest: how many threads learn")
 
 
-CLASS_SETTINGS = ("update", "decision", "code", "decoding", "length", "separator")
-ENSEMBLE_SETTINGS = ("members", "rounds", "trees", "depth", "jobs")
+CLASS_SETTINGS = ("update", "decision", "code", "decoding", "code_length", "separator")
+ENSEMBLE_SETTINGS = ("n_estimators", "max_depth", "n_jobs")
 SCHEME_SETTINGS = (*CLASS_SETTINGS, *ENSEMBLE_SETTINGS)
-SETTING_NAMES = {"jobs": "n_jobs"}
-"""Options that are called otherwise as settings."""
+
+
+def _flag(setting: str) -> str:
+    return f"--{setting.replace('_', '-')}"
 
 
 def get_named_scheme(options: argparse.Namespace) -> str | None:
     """The scheme that the user has named."""
-    name: str | None = options.scheme
+    name: str | None = options.multiclass
     return None if name is None else SCHEME_ALIASES.get(name, name)
 
 
@@ -76,7 +76,7 @@ def wrap_multiclass(learner: Any, name: str, options: argparse.Namespace, found:
         given = given_settings(options, learner.settings())
         if given:
             what = "more than two classes" if next(iter(given)) in CLASS_SETTINGS else "ensembles and networks"
-            raise InputError(f"--{next(iter(given))} is for {what}: leave it out.")
+            raise InputError(f"{_flag(next(iter(given)))} is for {what}: leave it out.")
         return learner
     from novikoff import scheme_registry
 
@@ -93,15 +93,11 @@ def given_settings(options: argparse.Namespace, of_learner: Any) -> dict[str, An
 
 def select_settings(options: argparse.Namespace, name: str, scheme_type: Any, of_learner: Any = ()) -> dict[str, Any]:
     """The settings of a scheme that the user gave."""
-    known = {
-        key: value
-        for key, value in given_settings(options, ()).items()
-        if SETTING_NAMES.get(key, key) in scheme_type.settings()
-    }
+    known = {key: value for key, value in given_settings(options, ()).items() if key in scheme_type.settings()}
     unknown = [key for key in given_settings(options, of_learner) if key not in known]
     if unknown:
-        raise InputError(f"--{unknown[0]} has no meaning for {name}: leave it out.")
-    return {SETTING_NAMES.get(key, key): value for key, value in known.items()}
+        raise InputError(f"{_flag(unknown[0])} has no meaning for {name}: leave it out.")
+    return known
 
 
 def find_changed_settings(model: Any, options: argparse.Namespace) -> dict[str, Any]:
@@ -109,8 +105,8 @@ def find_changed_settings(model: Any, options: argparse.Namespace) -> dict[str, 
     wanted = given_settings(options, model.inner.settings())
     changed = {key: value for key, value in wanted.items() if value != getattr(model, key, None)}
     name = get_named_scheme(options)
-    if name is not None and name != model._scheme_info().get("scheme", "binary"):
-        changed["scheme"] = name
+    if name is not None and name != model._scheme_info().get("multiclass", "binary"):
+        changed["multiclass"] = name
     return changed
 
 

@@ -1,4 +1,4 @@
-"""--output-hypothesis: which of the hypotheses that a learner goes through is the one to keep, and what it promises."""
+"""--online-to-batch: which of the hypotheses that a learner goes through is the one to keep, and what it promises."""
 
 from __future__ import annotations
 
@@ -33,16 +33,15 @@ def add_online_to_batch_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "a saved model with a guarantee for its own error, if examples are i.i.d. (docs/online_to_batch.md)"
     )
-    group.add_argument("--output-hypothesis", metavar="METHOD", choices=tuple(METHODS), help="which one: see below")
+    group.add_argument("--online-to-batch", metavar="METHOD", choices=tuple(METHODS), help="which one: see below")
     taken = "--epsilon" in parser._option_string_actions
     group.add_argument(
-        *(["--output-epsilon"] if taken else ["--epsilon", "--output-epsilon"]),
+        "--online-to-batch-epsilon" if taken else "--epsilon",
         metavar="E",
         type=float,
         dest="epsilon",
         help="ε, the error that is tested for (default: 0.1)",
     )
-    group.add_argument("--delta", metavar="P", type=float, help="δ, the probability to fail (default: 0.05)")
     group.add_argument("--max-mistakes", metavar="M", type=int, help="next-stretch: the most the learner can make")
     group.add_argument("--stream-radius", metavar="R", type=float, help="next-stretch: max ‖x‖, the bias included, and")
     group.add_argument("--stream-margin", metavar="G", type=float, help="… γ, for M = (R/γ)² of the Perceptron")
@@ -52,19 +51,20 @@ def add_online_to_batch_options(parser: argparse.ArgumentParser) -> None:
 def wrap_online_to_batch(learner: Any, options: argparse.Namespace) -> Any:
     """The learner, made to put out one hypothesis where the user asks for that."""
     given = _given_settings(options)
-    if options.output_hypothesis is None:
+    if options.online_to_batch is None:
+        given.pop("delta", None)  # certificates and ensembles have it, too
         if given:
             option = next(iter(given)).replace("_", "-")
-            raise InputError(f"--{option} is for --output-hypothesis METHOD: say which, or leave it out.")
+            raise InputError(f"--{option} is for --online-to-batch METHOD: say which, or leave it out.")
         return learner
     from novikoff.online_to_batch.online_to_batch import OnlineToBatch
 
-    return OnlineToBatch(learner, method=options.output_hypothesis, **given, **run_settings(OnlineToBatch, options))
+    return OnlineToBatch(learner, method=options.online_to_batch, **given, **run_settings(OnlineToBatch, options))
 
 
 def find_changed_settings(model: Any, options: argparse.Namespace) -> dict[str, Any]:
     """What the user has said of it that is not so in a model to go on with."""
-    wanted = {"method": options.output_hypothesis} if options.output_hypothesis is not None else {}
+    wanted = {"method": options.online_to_batch} if options.online_to_batch is not None else {}
     wanted |= _given_settings(options)
     return {name: value for name, value in wanted.items() if value != getattr(model, name, None)}
 
@@ -76,13 +76,13 @@ def _given_settings(options: argparse.Namespace) -> dict[str, Any]:
 def format_guarantee(guarantee: dict[str, Any]) -> list[tuple[str, str]]:
     """What is promised of the hypothesis that predicts, as lines of a summary."""
     rows = []
-    if "why" in guarantee:
-        rows = [("this model", f"{guarantee['chosen']} ({guarantee['method']})"), ("why", guarantee["why"])]
+    if "stop_reason" in guarantee:
+        rows = [("this model", f"{guarantee['chosen']} ({guarantee['method']})"), ("reason", guarantee["stop_reason"])]
         if guarantee["stopped"]:
             rows.append(("used", f"{guarantee['examples_used']:,} examples; it is frozen since then"))
         if guarantee.get("later"):
             wrong, later = guarantee["later_mistakes"], guarantee["later"]
             about = f"(error of this model on the {later:,} examples after it was frozen: {wrong:,} wrong)"
             rows.append(("later", f"{wrong / later:.4f}   {about}"))
-    rows.append(("promised", guarantee["sentence"]))
+    rows.append(("guarantee", guarantee["sentence"]))
     return [*rows, ("assumes", guarantee["assumes"])] if guarantee["bound"] is not None else rows

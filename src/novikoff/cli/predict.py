@@ -42,9 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument(
         "--scores", action="store_true", help="after the label a tab and the score, or one for each class"
     )
-    parser.add_argument("--output", metavar="FILE", help="write the predictions here instead of stdout")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the predictions here instead of stdout")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout; needs --output")
-    parser.add_argument("--quiet", action="store_true", help="nothing on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr")
     add_data_options(parser)
 
 
@@ -147,7 +147,7 @@ class _LabelComparison:
             counts |= {
                 "accuracy": 1.0 - self.share,
                 "model_error_interval": self.interval(),
-                "confidence": 1.0 - INTERVAL_DELTA,
+                "delta": INTERVAL_DELTA,
             }
             counts |= {} if self.edges is None else {"tree_loss": self.apart / self.labelled}
         return counts

@@ -30,7 +30,7 @@ def add_shuffle(parser: argparse.ArgumentParser) -> None:
         help="learn the examples in random order, another one each pass; files are shuffled in temporary files"
         " (default: built-in data sets only)",
     )
-    add_random_state(parser, "of --shuffle, of ensembles and --output-hypothesis, of the first weights of a network")
+    add_random_state(parser, "of --shuffle, of ensembles and --online-to-batch, of the first weights of a network")
 
 
 def add_random_state(parser: argparse.ArgumentParser, of_what: str) -> None:

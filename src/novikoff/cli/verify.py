@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("--threads", metavar="N", type=int, help="how many threads parse")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster that verifies shards where they are")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     add_max_model_memory(parser, DEFAULT_LIMIT_TEXT)
 
 

@@ -15,7 +15,7 @@ from novikoff import __version__
 from novikoff.base.estimator import check_choice
 from novikoff.certificates import verify as checking
 from novikoff.certificates.bound_evaluation import evaluate_bound, evidence_from_target
-from novikoff.certificates.certificate import Certificate, check_witness_lengths, read_confidence
+from novikoff.certificates.certificate import Certificate, check_witness_lengths, read_delta
 from novikoff.certificates.measure import build_evidence
 from novikoff.certificates.serialization import (
     CERTIFICATE_FORMAT,
@@ -52,14 +52,14 @@ def build_certificate(
     model: Any,
     ledger: DistributedLedger,
     *,
-    confidence: float = 0.95,
-    budget: float = 1.0,
+    delta: float = 0.05,
+    search_effort: float = 1.0,
 ) -> Certificate:
     """The certificate of a run that was done."""
     message, bounds = worker_tasks.serialize_model(model), derive_bounds(model, ledger)
     twin = with_mixed_counts(model, ledger)
-    found, target = find_witnesses(executor, shards, message, twin, bounds, ledger.shard_weights(), budget)
-    return Certificate(_build_document(executor, shards, plan, model, ledger, bounds, found, target, confidence))
+    found, target = find_witnesses(executor, shards, message, twin, bounds, ledger.shard_weights(), search_effort)
+    return Certificate(_build_document(executor, shards, plan, model, ledger, bounds, found, target, delta))
 
 
 def _build_document(
@@ -71,7 +71,7 @@ def _build_document(
     bounds: Sequence[Bound],
     found: Sequence[NamedWitness],
     target: Mapping[str, float],
-    confidence: float,
+    delta: float,
 ) -> dict[str, Any]:
     from novikoff.model_file import to_bytes
 
@@ -103,7 +103,7 @@ def _build_document(
         "bounds": [evaluate_bound(bound, facts, mixed) for bound in bounds],
         "target": dict(target),
         "new_data": compute_new_data_bounds(
-            sum(record.mistakes for record in first), sum(record.examples for record in first), confidence
+            sum(record.mistakes for record in first), sum(record.examples for record in first), delta
         ),
         "witnesses": {
             f.name: {**encode_witness(f), "measured": measurement_to_dict(m)}
@@ -202,8 +202,8 @@ def find_differences(
         _, target = find_witnesses(
             executor, given.shards, message, model, [b for b in bounds if b.by_target], ledger.shard_weights(), 0.0
         )
-        confidence = read_confidence(document)
-        real = _build_document(executor, given.shards, plan, model, ledger, bounds, found, target, confidence)
+        delta = read_delta(document)
+        real = _build_document(executor, given.shards, plan, model, ledger, bounds, found, target, delta)
     except NovikoffError as problem:
         return [f"it can't be made anew: {problem}"]
     return checking.compare_documents(document, real, "")

@@ -20,7 +20,7 @@ ALTERNATIVES = {
     "Auto": "it follows several learners, whose weights are not its own: use AROW, SGD or Perceptron(average=True)",
     "VotedPerceptron": "it predicts by the votes of its hypotheses, which have no mean: use Perceptron(average=True)",
     "KernelPerceptron": "it keeps examples, which would have to go everywhere: use a linear learner on products of the"
-    " features (--map poly:2)",
+    " features (--feature-map poly:2)",
     "MultilayerPerceptron": "the mean of two networks is not a network that knows what both know: use Kesler with a"
     " linear learner",
     "Elimination": NO_MEAN_REASON,

@@ -99,7 +99,9 @@ def finish_round(executor: Executor, shards: Sequence[Shard], begun: PendingRoun
     told = [one for branch in found[: len(begun.summaries)] for one in branch]
     records = [one.record for one in told]
     if not any(one.has_positive_label for one in told):
-        raise InputError(f"--positive {getattr(shards[0], 'positive', None)}: no example of any shard has that label.")
+        raise InputError(
+            f"--positive-label {getattr(shards[0], 'positive', None)}: no example of any shard has that label."
+        )
     shares = begun.shares
     if shares is None:
         shares = mixture(mixing, records)

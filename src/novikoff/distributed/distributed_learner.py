@@ -91,7 +91,7 @@ class DistributedLearner(BaseEstimator):
         *,
         classes: Sequence[Any] | None = None,
         options: ReadOptions | None = None,
-        positive: str | None = None,
+        positive_label: str | None = None,
         onlooker: Callable[[int, RoundResult], None] | None = None,
     ) -> Self:
         """Learns all shards, `rounds` times.
@@ -99,8 +99,8 @@ class DistributedLearner(BaseEstimator):
         `data` are names of files (`part-*.svm.gz` for all that match), read as `options` say; a Dask array or data
         frame with y, whose blocks of rows are the shards; a bag of batches (X, y), whose parts are; or a list of
         batches, as they are or delayed. `classes` names all labels beforehand, which spares a look at every file where
-        there are more than two. `positive` learns one label against all others. `onlooker` sees the end of each round.
-        SortedLabelsWarning, also kept in `warnings_`, is issued if shards look sorted by label, and
+        there are more than two. `positive_label` learns one label against all others. `onlooker` sees the end of each
+        round. SortedLabelsWarning, also kept in `warnings_`, is issued if shards look sorted by label, and
         DefaultLearnerWarning if no learner was given.
         """
         check_choice(tuple(MIXING_RULES), mixing=self.mixing)
@@ -110,8 +110,8 @@ class DistributedLearner(BaseEstimator):
         ):
             warnings.warn(DEFAULT_REPLACED_MESSAGE, DefaultLearnerWarning, stacklevel=find_user_stacklevel())
         model = prepare_model(self.learner_, self.rounds)
-        given = make_shards(data, y, options, positive)
-        plan = Plan(model, int(self.rounds), self.mixing, positive, classes)
+        given = make_shards(data, y, options, positive_label)
+        plan = Plan(model, int(self.rounds), self.mixing, positive_label, classes)
         executor = self._make_executor(given)
         self.notes_: list[str] = []
         if options is None or not options.hashes_names:
@@ -151,7 +151,7 @@ class DistributedLearner(BaseEstimator):
             return super().__repr__()
         return repr(type(self)(**{**self.get_params(), "estimator": self._learner_used()}))
 
-    def certify(self, *, confidence: float = 0.95, budget: float = 1.0) -> Certificate:
+    def certify(self, *, delta: float = 0.05, search_effort: float = 1.0) -> Certificate:
         """What the theorems say of this run, with witnesses looked for and measured on the shards; `verify` in
         `novikoff.distributed.certificate`, or `novikoff verify` for files, makes it anew."""
         from novikoff.distributed.certificate import build_certificate
@@ -159,7 +159,7 @@ class DistributedLearner(BaseEstimator):
         self._require_fitted()
         executor, shards, plan = self._run
         return build_certificate(
-            executor, shards, plan, self.model_, self.ledger_, confidence=confidence, budget=budget
+            executor, shards, plan, self.model_, self.ledger_, delta=delta, search_effort=search_effort
         )
 
     def _make_executor(self, given: ShardedInput) -> Executor:

@@ -158,10 +158,10 @@ class FileShard:
         reader = model._label_reader(model._empty_labels(), Counter() if self._skips_bad_lines() else None)
         with closing(cast(Generator[Any], reading.batches())) as batches:
             first = next(batches)
-            if self.options.bits == 0 and reading.format is not None and reading.format.bits_used == 0:
+            if self.options.hash_bits == 0 and reading.format is not None and reading.format.bits_used == 0:
                 raise InputError(
-                    f"{self.title}: a dictionary of names (--bits 0) grows on each worker by itself, and the numbers in"
-                    " it would not be the same: hash the names, for example with --bits 22."
+                    f"{self.title}: a dictionary of names (--hash-bits 0) grows on each worker by itself, and the"
+                    " numbers in it would not be the same: hash the names, for example with --hash-bits 22."
                 )
             parsed = first.parsed
             several = parsed.sets is not None or (parsed.groups is not None and bool((parsed.groups >= 0).any()))
@@ -200,7 +200,11 @@ class FileShard:
         self._check_exists()
         reading = DataReader([self.title], replace(self.options, threads=self.options.threads or 1))
         if model._state is not None and model._state.reading is not None:
-            before = {k: v for k, v in model._state.reading.items() if k not in ("map", "map_bits", "encoding")}
+            before = {
+                k: v
+                for k, v in model._state.reading.items()
+                if k not in ("feature_map", "feature_map_bits", "encoding")
+            }
             reading.format = formats.get_format_class(before.pop("format")).from_settings(before) if before else None
             reading.format_from_this_run = True
             if model._state.names is not None and reading.format is not None and reading.format.bits_used == 0:

@@ -39,7 +39,7 @@ def find_witnesses(
     model: Any,
     bounds: Sequence[Bound],
     counts: Sequence[Fraction],
-    budget: float,
+    search_effort: float,
 ) -> tuple[list[NamedWitness], Mapping[str, float]]:
     """Witnesses for these theorems, and what is shown of a target; `counts` is how often each shard counts."""
     if not bounds:
@@ -55,7 +55,7 @@ def find_witnesses(
     if space is not None:
         codes = join_codes([one.codes for one, _ in there])
         both: Any = Told(join_rows([one.rows for one, _ in there]), mark_included(codes), codes, total)
-        return space.witnesses(both, compute_search_budget(both, budget)), {}
+        return space.witnesses(both, compute_search_budget(both, search_effort)), {}
     rows, labels = join_batches([(one.rows, one.labels) for one, _ in there])
     target = _find_target(model, bounds, BinarySample(rows, labels, len(labels))) if is_complete else {}
     asked = [bound for bound in bounds if bound.by_witness]
@@ -64,13 +64,13 @@ def find_witnesses(
     bias, features = bool(model.fit_intercept), model._require_fitted().features
     sample = BinarySample(rows, labels, total)
     half, judge = (sample, sample) if is_complete else split_in_halves(sample)
-    found = find_directions(half, features, bias=bias, budget=compute_search_budget(half, budget))
+    found = find_directions(half, features, bias=bias, budget=compute_search_budget(half, search_effort))
     own = extract_direction(model, bias)
     if own is not None:
         found["own"] = own
     if not is_complete:
         each = run_on_shards(
-            executor, shards, measure.find_shard_direction, message, total, compute_search_budget(half, budget)
+            executor, shards, measure.find_shard_direction, message, total, compute_search_budget(half, search_effort)
         )
         several = [u.astype(np.float64) for u in each if u is not None]
         if several:

@@ -74,7 +74,7 @@ class KernelPerceptron(KernelClassifier):
     >>> from novikoff import KernelPerceptron
     >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
     >>> model = KernelPerceptron(kernel="quadratic", passes=10).fit(X, y)
-    >>> model.predict(X).tolist(), model.kept_
+    >>> model.predict(X).tolist(), model.n_support_
     ([0, 1, 1, 0], 4)
     """
 
@@ -150,24 +150,24 @@ class KernelPerceptron(KernelClassifier):
     def observed(self) -> dict[str, Any]:
         state = self._require_fitted()
         many = {"mistakes_of_columns": state.dual.errors.tolist()} if state.columns > 1 else {}
-        return {"kept": self.kept_, "dropped": self.dropped_, **many}
+        return {"n_support": self.n_support_, "n_dropped": self.n_dropped_, **many}
 
     # --- What was learned ---
 
     @property
-    def kept_(self) -> int:
+    def n_support_(self) -> int:
         """How many examples are kept."""
-        return int(self._require_attribute("kept_").dual.counts[N_SUPPORT])
+        return int(self._require_attribute("n_support_").dual.counts[N_SUPPORT])
 
     @property
-    def dropped_(self) -> int:
+    def n_dropped_(self) -> int:
         """How many were kept once and dropped for the sake of the budget."""
-        return int(self._require_attribute("dropped_").dual.counts[N_DROPPED])
+        return int(self._require_attribute("n_dropped_").dual.counts[N_DROPPED])
 
     @property
-    def memory_(self) -> int:
+    def memory_bytes_(self) -> int:
         """How many bytes the kept examples and their coefficients take."""
-        return int(self._require_attribute("memory_").support_bytes())
+        return int(self._require_attribute("memory_bytes_").support_bytes())
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
@@ -180,10 +180,9 @@ class KernelPerceptron(KernelClassifier):
 
     def _scheme_info(self) -> dict[str, Any]:
         classes = len(self._require_fitted().labels)
-        return {"scheme": "one-vs-all", "classes": classes} if classes > 2 else {}
+        return {"multiclass": "one-vs-all", "classes": classes} if classes > 2 else {}
 
     def describe(self) -> str:
-        dropped = f", {self.dropped_:,} dropped" if self.dropped_ else ""
-        return (
-            f"{self.kept_:,} examples are kept{dropped}, {self.memory_ / 1e6:,.2f} MB, kernel {as_kernel(self.kernel)}."
-        )
+        dropped = f", {self.n_dropped_:,} dropped" if self.n_dropped_ else ""
+        size = f"{self.memory_bytes_ / 1e6:,.2f} MB"
+        return f"{self.n_support_:,} examples are kept{dropped}, {size}, kernel {as_kernel(self.kernel)}."

@@ -81,7 +81,7 @@ class AdaBoost(Ensemble, VotingEnsemble):
 
     Attributes
     ----------
-    errors_, alphas_ : arrays
+    estimator_errors_, estimator_weights_ : arrays
         ε_t and α_t of each round; for more than two classes a_t.
     bound_, training_error_ : float
         What the theorem allows, and what is so.
@@ -225,14 +225,14 @@ class AdaBoost(Ensemble, VotingEnsemble):
     # --- What was learned ---
 
     @property
-    def errors_(self) -> NDArray[np.float64]:
+    def estimator_errors_(self) -> NDArray[np.float64]:
         """ε_t of each round."""
-        return self._require_attribute("errors_").more["errors"]
+        return self._require_attribute("estimator_errors_").more["errors"]
 
     @property
-    def alphas_(self) -> NDArray[np.float64]:
+    def estimator_weights_(self) -> NDArray[np.float64]:
         """α_t of each round; for more than two classes a_t."""
-        state = self._require_attribute("alphas_")
+        state = self._require_attribute("estimator_weights_")
         return state.weights / 2.0 if len(state.labels) == 2 else state.weights
 
     @property
@@ -250,7 +250,7 @@ class AdaBoost(Ensemble, VotingEnsemble):
         """The margins of the training examples, in steps of 1%."""
         return self._require_attribute("margin_distribution_").more["margins"]
 
-    def shown(self, confidence: float) -> BatchGuarantee:
+    def shown(self, delta: float) -> BatchGuarantee:
         """The training-error bound. Nothing is shown of new data."""
         state = self._require_fitted()
         examples, wrong = state.more["counts"].tolist()
@@ -261,11 +261,11 @@ class AdaBoost(Ensemble, VotingEnsemble):
             "name": "boosting",
             "counts": "training errors",
             "statement": f"training error ≤ Π {factor}, with α_t and the weights as they were rounded",
-            "made": made,
+            "observed": made,
             "any_order": True,
-            "allowed": math.nextafter(bound * examples, math.inf) if bound else 0.0,
+            "bound": math.nextafter(bound * examples, math.inf) if bound else 0.0,
             "slack": bound / share if share else None,
-            "verdict": "holds" if share <= bound else "broken",
+            "verdict": "holds" if share <= bound else "violated",
             "assumes": "nothing of the data",
             "numbers": {"rounds": len(state.weights), "product": bound, "median margin": self._quantile(50)},
         }

@@ -235,7 +235,7 @@ class VotingEnsemble(BatchEstimator):
         return self
 
     def _scheme_info(self) -> dict[str, Any]:
-        return {"scheme": name_of(type(self)), "classes": len(self._require_fitted().labels)}
+        return {"multiclass": name_of(type(self)), "classes": len(self._require_fitted().labels)}
 
     def describe(self) -> str | None:
         return f"{len(self._require_fitted().weights):,} members vote."

@@ -129,30 +129,30 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
         mean, pair_mean = state.more[OUT_OF_BAG_MEANS].tolist()
         return OutOfBagStatistics(examples, judged, errors, mean, fewest, pair_mean, fewest_of_pair)
 
-    def error_bound(self, confidence: float = 0.95) -> VoteErrorBound:
+    def error_bound(self, *, delta: float = 0.05) -> VoteErrorBound:
         """What is shown of the error on new data, by the members' errors on what they have not seen; 1 says nothing.
 
         It bounds the error of the majority vote. That the out-of-bag estimate itself is right is not shown.
         """
         if self.soft:
-            raise InputError("There is no theorem for combine='average': the bound is one of the majority vote.")
-        return bound_vote_error(self.out_of_bag_, confidence)
+            raise InputError("There is no theorem for voting='soft': the bound is one of the majority vote.")
+        return bound_vote_error(self.out_of_bag_, delta)
 
-    def shown(self, confidence: float) -> BatchGuarantee:
+    def shown(self, delta: float) -> BatchGuarantee:
         """The error of the vote on new data, by the members' errors out of their bags."""
         state = self._require_fitted()
         if OUT_OF_BAG_COUNTS not in state.more:
             raise InputError(f"This {type(self).__name__} has learned with oob_score=False: nothing is shown of it.")
         found = self.out_of_bag_
-        observed = {"members": len(state.weights), "classes": len(state.labels), **found._asdict()}
+        observed = {"n_estimators": len(state.weights), "classes": len(state.labels), **found._asdict()}
         observed["out_of_bag_error"] = found.error
         if self.soft:
             return BatchGuarantee(observed, [], None)
-        bound = bound_vote_error(found, confidence)
+        bound = bound_vote_error(found, delta)
         new = {
             "of": "the saved model, the majority vote of its members",
             "assumes": bound.assumes,
-            "confidence": confidence,
+            "delta": delta,
             "model_error_bound": bound.value,
             "statement": bound.statement,
             "not_shown": UNPROVEN_NOTE,

@@ -148,7 +148,7 @@ def _count_mistakes(plain: Winnow, robust: Winnow, truth: GroundTruth) -> dict[s
         "cost": cost,
         "winnow": plain.ledger_.mistakes,
         "winnow_r": robust.ledger_.mistakes,
-        "winnow_r_allowed": winnow_bounds.winnow_r(
+        "winnow_r_bound": winnow_bounds.winnow_r(
             gained=cost, features=n, alpha=2.0, threshold=float(n), floor=WEIGHT_FLOOR
         ),
     }
@@ -162,5 +162,5 @@ def _summarize(shown: Panel) -> str:
     last = shown.points()[-1]
     return (
         f"{shown.title}: at the end, when literals were gained c = {last['cost']:,} times, Winnow has made"
-        f" {last['winnow']:,} mistakes and Winnow-R {last['winnow_r']:,}, of at most {last['winnow_r_allowed']:,.0f}."
+        f" {last['winnow']:,} mistakes and Winnow-R {last['winnow_r']:,}, of at most {last['winnow_r_bound']:,.0f}."
     )

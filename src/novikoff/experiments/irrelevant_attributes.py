@@ -92,9 +92,9 @@ def _run_point(stream: SyntheticStream, bias: bool, tell: ProgressPrinter) -> di
         "n": n,
         "examples": stream.examples,
         "perceptron": perceptron.ledger_.mistakes,
-        "perceptron_allowed": mistake_bounds.novikoff(radius=perceptron.ledger_.radius, margin=truth.gamma or 0.0),
+        "perceptron_bound": mistake_bounds.novikoff(radius=perceptron.ledger_.radius, margin=truth.gamma or 0.0),
         "winnow": multiplicative.ledger_.mistakes,
-        "winnow_allowed": winnow_bounds.winnow(literals=truth.k, features=n, alpha=2.0, threshold=float(n)),
+        "winnow_bound": winnow_bounds.winnow(literals=truth.k, features=n, alpha=2.0, threshold=float(n)),
     }
     tell(f"{truth.concept}, n = {n:,}: Perceptron {point['perceptron']:,}, Winnow {point['winnow']:,}")
     return point

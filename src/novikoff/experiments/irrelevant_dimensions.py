@@ -86,9 +86,9 @@ def _run_point(X: Any, y: Any, n: int, margin: float, rng: np.random.Generator) 
         "n": n,
         "radius": radius,
         "ratio": margin / radius,
-        "ratio_promised": margin / math.sqrt(1.0 + n / relevant),
+        "ratio_lower_bound": margin / math.sqrt(1.0 + n / relevant),
         "perceptron": learner.ledger_.mistakes,
-        "perceptron_allowed": mistake_bounds.novikoff(radius=radius, margin=margin),
+        "perceptron_bound": mistake_bounds.novikoff(radius=radius, margin=margin),
     }
 
 
@@ -118,6 +118,6 @@ def _summarize(points: list[dict[str, Value]]) -> str:
     first, last = points[0], points[-1]
     return (
         f"From N = {first['n']:,} to N = {last['n']:,} γ/R falls from {first['ratio']:.3g} to {last['ratio']:.3g}, the"
-        f" bound grows from {first['perceptron_allowed']:,.0f} to {last['perceptron_allowed']:,.0f} mistakes, and those"
+        f" bound grows from {first['perceptron_bound']:,.0f} to {last['perceptron_bound']:,.0f} mistakes, and those"
         f" that are made from {first['perceptron']:,} to {last['perceptron']:,}."
     )

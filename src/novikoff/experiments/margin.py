@@ -102,7 +102,7 @@ def _run_point(X: Any, y: Any, gamma: float, epsilons: dict[str, float]) -> dict
     point: dict[str, Value] = {
         "gamma": gamma,
         "perceptron": perceptron.updates,
-        "perceptron_allowed": mistake_bounds.novikoff(radius=perceptron.radius, margin=gamma),
+        "perceptron_bound": mistake_bounds.novikoff(radius=perceptron.radius, margin=gamma),
         "perceptron_passes": perceptron.passes,
         "perceptron_margin": perceptron.margin / gamma if perceptron.passes else None,
     }
@@ -110,10 +110,10 @@ def _run_point(X: Any, y: Any, gamma: float, epsilons: dict[str, float]) -> dict
         ended = _train_until_no_update(MarginPerceptron(gamma=gamma, epsilon=epsilon, fit_intercept=False), X, y)
         point |= {
             key: ended.updates,
-            f"{key}_allowed": mistake_bounds.margin_perceptron(radius=ended.radius, margin=gamma, epsilon=epsilon),
+            f"{key}_bound": mistake_bounds.margin_perceptron(radius=ended.radius, margin=gamma, epsilon=epsilon),
             f"{key}_passes": ended.passes,
             f"{key}_margin": ended.margin / gamma if ended.passes else None,
-            f"{key}_margin_promised": 1.0 - epsilon if ended.passes else None,
+            f"{key}_margin_lower_bound": 1.0 - epsilon if ended.passes else None,
         }
     return point
 

@@ -121,7 +121,7 @@ def _run_point(stream: RandomStream, examples: int) -> dict[str, Value]:
             point[f"{AVERAGED_PREFIX if average else ''}{key}_error"] = float(wrong.mean())
             if not average:
                 point[key] = learner.ledger_.mistakes
-                point[f"{key}_allowed"] = _evaluate_bound(key, learner.ledger_.radius, truth, loss, examples)
+                point[f"{key}_bound"] = _evaluate_bound(key, learner.ledger_.radius, truth, loss, examples)
     return point
 
 

@@ -30,7 +30,7 @@ class MetaEstimator(BaseEstimator):
         return AROW()
 
     def _scheme_info(self) -> dict[str, Any]:
-        return {"scheme": name_of(type(self))}
+        return {"multiclass": name_of(type(self))}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         params = super().get_params(deep)

@@ -56,7 +56,7 @@ class BatchEstimator(StatefulEstimator[Any]):
         """`fit` for all examples of some files (`data/load_all.py`)."""
         raise InputError(f"{type(self).__name__} learns from arrays, not from files: use fit in Python.")
 
-    def shown(self, confidence: float) -> BatchGuarantee:
+    def shown(self, delta: float) -> BatchGuarantee:
         """What theorems say of the model."""
         raise InputError(f"{type(self).__name__} declares no theorem: there is nothing to certify.")
 

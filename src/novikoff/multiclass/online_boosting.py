@@ -69,7 +69,7 @@ class OnlineBoosting(OnlineEnsemble):
         return scheme._replace(luck=draws, sums=sums)
 
     @property
-    def member_errors_(self) -> NDArray[np.float64]:
+    def estimator_errors_(self) -> NDArray[np.float64]:
         """λ_wrong/(λ_right + λ_wrong) of each member; ½ for one that has seen nothing."""
-        right, wrong = self._require_attribute("member_errors_").more["boosting"].T
+        right, wrong = self._require_attribute("estimator_errors_").more["boosting"].T
         return np.where(right + wrong > 0.0, wrong / np.where(right + wrong > 0.0, right + wrong, 1.0), 0.5)

@@ -285,7 +285,7 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
     # --- What was learned ---
 
     def _scheme_info(self) -> dict[str, Any]:
-        return {"scheme": "one output a class", "classes": len(self._require_fitted().labels)}
+        return {"multiclass": "one output a class", "classes": len(self._require_fitted().labels)}
 
     def observed(self) -> dict[str, Any]:
         state = self._require_fitted()

@@ -62,7 +62,7 @@ class OnlineToBatch(WrappedClassifier):
     """A binary learner whose output is a hypothesis with a guarantee for new data.
 
     The learner runs as it does alone: one pass, example by example. The method chooses which of its hypotheses
-    predicts, and `promise_` says what is guaranteed of that one, how surely and under which assumptions; or that
+    predicts, and `guarantee_` says what is guaranteed of that one, how surely and under which assumptions; or that
     nothing is, as long as no test was passed. All of it is for examples that are drawn independently from one
     distribution and come once: `passes` must be 1.
 
@@ -150,7 +150,7 @@ class OnlineToBatch(WrappedClassifier):
         return type(inner)(**{**inner.get_params(), "average": self.method == "average"})
 
     def _scheme_info(self) -> dict[str, Any]:
-        return {"output_hypothesis": self._describe_guarantee()}
+        return {"online_to_batch": self._describe_guarantee()}
 
     def _weight_scale(self) -> float:
         return 1.0 if self.method == "vote" else float(self.inner._weight_scale())
@@ -277,9 +277,9 @@ class OnlineToBatch(WrappedClassifier):
         return learner
 
     @property
-    def promise_(self) -> ErrorGuarantee:
+    def guarantee_(self) -> ErrorGuarantee:
         """What is guaranteed of the chosen hypothesis, how surely, and under which assumptions."""
-        self._require_attribute("promise_")
+        self._require_attribute("guarantee_")
         state: Any = self._checked_state()
         return guarantees.build_guarantee(self, state)
 
@@ -287,7 +287,7 @@ class OnlineToBatch(WrappedClassifier):
     def bound_(self) -> float | None:
         """What its error on new data does not exceed, with probability 1 − δ (random-stopping: in the mean); None where
         nothing is guaranteed."""
-        return self.promise_.bound
+        return self.guarantee_.bound
 
     @property
     def stopped_(self) -> bool:
@@ -295,9 +295,9 @@ class OnlineToBatch(WrappedClassifier):
         return self._find_stop_reason("stopped_").stopped
 
     @property
-    def why_(self) -> str:
+    def stop_reason_(self) -> str:
         """Why it stopped, or why this hypothesis is chosen as things stand."""
-        return self._find_stop_reason("why_").why
+        return self._find_stop_reason("stop_reason_").why
 
     @property
     def examples_used_(self) -> int:
@@ -317,7 +317,7 @@ class OnlineToBatch(WrappedClassifier):
         end, promise = guarantees.find_stop_reason(self, state), guarantees.build_guarantee(self, state)
         if examples not in (None, state.ledger.examples):
             promise = no_guarantee(end.about, "the examples came more than once")
-        about = {"method": self.method, "chosen": end.about, "stopped": end.stopped, "why": end.why}
+        about = {"method": self.method, "chosen": end.about, "stopped": end.stopped, "stop_reason": end.why}
         return {
             **about,
             "examples_used": state.ledger.examples,

@@ -68,7 +68,7 @@ def train_until_drawn(model: Any, state: OnlineToBatchState, part: RowBlock) -> 
         if now == state.counts[NEXT_DRAW]:
             state.choose()
             state.counts[CHOSEN] = now
-            state.schedule_next_draw(int(model.seed))
+            state.schedule_next_draw(int(model.random_state))
         stop = min(count, done + int(state.counts[NEXT_DRAW]) - now)
         done += train_all(model, state, part.piece(done, stop))
         if done < stop:

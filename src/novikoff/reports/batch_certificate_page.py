@@ -52,8 +52,8 @@ def _render_bounds(certificate: Certificate) -> Iterator[str]:
         said = f"{escape(bound['statement'])}. Assumes {escape(bound['assumes'])}."
         yield f"<p><b>{escape(bound['name'])}</b>: {said}</p>"
         rows = {
-            "made": format_number(bound["made"]),
-            "allowed at most": format_number(bound["allowed"]),
+            "observed": format_number(bound["observed"]),
+            "bound": format_number(bound["bound"]),
             "verdict": bound["verdict"],
         }
         yield from _render_table({**rows, **{name: f"{value:.6g}" for name, value in bound["numbers"].items()}})
@@ -96,7 +96,7 @@ def _render_new_data(certificate: Certificate) -> Iterator[str]:
     yield from _render_table(
         {
             "error of the saved model (the vote), at most": value,
-            "confidence": summary_text.format_percent(new["confidence"]),
+            "confidence": summary_text.format_percent(1.0 - new["delta"]),
         }
     )
     yield f"<p>Not shown: {escape(new['not_shown'])}.</p>\n</section>"

@@ -21,7 +21,7 @@ from novikoff.reports.summary_text import format_percent
 
 CERTIFICATE_FILE_NAME = "certificate.json"
 MAX_LABELS_LISTED = 50  # that are listed
-VERDICT_MARKS = {"holds": "✓", "broken": "✗", "not applicable": "–"}
+VERDICT_MARKS = {"holds": "✓", "violated": "✗", "not applicable": "–"}
 
 
 def build_page(report: ReportData) -> str:
@@ -96,7 +96,7 @@ def list_tiles(report: ReportData) -> Iterator[tuple[str, str, str]]:
     )
     if best is not None:
         what = f"{str(best['counts']).capitalize()} allowed in this run, at most"
-        yield what, format_number(math.floor(float(best["allowed"]))), f"by {best['name']}, nothing assumed"
+        yield what, format_number(math.floor(float(best["bound"]))), f"by {best['name']}, nothing assumed"
         slack = "–" if best["slack"] is None else f"{summary_text.format_factor(best['slack'])} ×"
         yield "Slack of this run", slack, f"allowed ÷ {_format_made(best)}"
     promised = report.document.get("hypothesis")
@@ -112,20 +112,20 @@ def list_tiles(report: ReportData) -> Iterator[tuple[str, str, str]]:
 
 
 def _format_made(bound: dict[str, Any]) -> str:
-    return "none made" if not bound["made"] else f"{format_number(bound['made'])} made"
+    return "none made" if not bound["observed"] else f"{format_number(bound['observed'])} made"
 
 
 def _render_verdict(report: ReportData) -> Iterator[str]:
-    broken = [b for b in report.certificate.bounds if b["verdict"] == "broken"]
-    stated = [b for b in report.certificate.bounds if "allowed" in b]
+    broken = [b for b in report.certificate.bounds if b["verdict"] == "violated"]
+    stated = [b for b in report.certificate.bounds if "bound" in b]
     if broken:
-        yield '<section class="verdict broken">\n<p>✗ Bounds that were broken, which is a defect of novikoff:</p>\n<ul>'
+        yield '<section class="verdict broken">\n<p>✗ Violated bounds, which is a defect of novikoff:</p>\n<ul>'
         for b in broken:
-            yield f"<li>{escape(b['name'])}: {b['made']:,} made, {format_number(b['allowed'])} allowed</li>"
+            yield f"<li>{escape(b['name'])}: {b['observed']:,} observed, bound {format_number(b['bound'])}</li>"
         yield "</ul>\n</section>"
     elif stated:
         which = "1 bound was" if len(stated) == 1 else f"{len(stated)} bounds were"
-        yield f'<p class="verdict">✓ {which} measured on this stream, and no bound was broken.</p>'
+        yield f'<p class="verdict">✓ {which} measured on this stream, and no bound was violated.</p>'
 
 
 def _render_mistakes(report: ReportData) -> Iterator[str]:
@@ -151,12 +151,12 @@ def _render_bounds(report: ReportData) -> Iterator[str]:
     if not report.certificate.bounds:
         yield f"<p>{escape(summary_text.describe_bound(report))}</p>\n</section>"
         return
-    heads = ("Theorem", "Made", "Allowed", "Slack", "Verdict", "Assumes", "Witness, and what was measured")
+    heads = ("Theorem", "Observed", "Bound", "Slack", "Verdict", "Assumes", "Witness, and what was measured")
     yield '<table class="cards">\n<thead><tr>'
     yield "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
     yield "</tr></thead>\n<tbody>"
     for b in report.certificate.bounds:
-        cells = [_theorem_cell(b), f"{b['made']:,} {escape(b['counts'])}", *_verdict_cells(b)]
+        cells = [_theorem_cell(b), f"{b['observed']:,} {escape(b['counts'])}", *_verdict_cells(b)]
         yield "<tr>" + "".join(
             f'<td data-head="{escape(head)}"><div>{cell}</div></td>' for head, cell in zip(heads, cells, strict=True)
         )
@@ -173,8 +173,8 @@ def _theorem_cell(bound: dict[str, Any]) -> str:
 def _verdict_cells(bound: dict[str, Any]) -> list[str]:
     """The cells from `allowed` on."""
     verdict = f"{VERDICT_MARKS.get(bound['verdict'], '')} {escape(bound['verdict'])}"
-    if "allowed" not in bound:
-        return ["–", "–", f"{verdict}: {escape(str(bound.get('why', '')))}", "–", "–"]
+    if "bound" not in bound:
+        return ["–", "–", f"{verdict}: {escape(str(bound.get('reason', '')))}", "–", "–"]
     numbers = ", ".join(
         f"{escape(summary_text.EVIDENCE_SYMBOLS.get(name, name))} ="
         f" {format_number(value) if isinstance(value, int | float) else _format_value(value)}"
@@ -183,7 +183,7 @@ def _verdict_cells(bound: dict[str, Any]) -> list[str]:
     )
     slack = "–" if bound["slack"] is None else f"{summary_text.format_factor(bound['slack'])} ×"
     witness = f"{_escape_data(bound.get('witness', '–'))}<br>{numbers}"
-    return [format_number(bound["allowed"]), slack, verdict, escape(str(bound.get("assumes", ""))), witness]
+    return [format_number(bound["bound"]), slack, verdict, escape(str(bound.get("assumes", ""))), witness]
 
 
 def _render_margins(report: ReportData) -> Iterator[str]:
@@ -260,7 +260,7 @@ def _render_guarantee(report: ReportData) -> Iterator[str]:
     if promised is None:
         return
     yield f"<section>\n<h2>Error of the saved model</h2>\n<p>{escape(promised['sentence'])}</p>"
-    facts = {"method": promised["method"], "chosen": promised.get("chosen"), "why": promised.get("why")}
+    facts = {"method": promised["method"], "chosen": promised.get("chosen"), "stop reason": promised.get("stop_reason")}
     if promised["bound"] is not None:
         facts |= {
             "error at most": summary_text.format_upper_percent(promised["bound"])

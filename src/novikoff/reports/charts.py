@@ -33,8 +33,8 @@ Traces = list[dict[str, Any]]
 def draw_mistakes(report: ReportData, place: str) -> str:
     """Running mistakes, and a horizontal line for each bound on the whole stream."""
     curve, seen = report.mistakes, report.document["observed"]
-    bounds = sorted((b for b in report.certificate.bounds if "allowed" in b), key=lambda b: float(b["allowed"]))
-    most = max((float(b["allowed"]) for b in bounds), default=0.0)
+    bounds = sorted((b for b in report.certificate.bounds if "bound" in b), key=lambda b: float(b["bound"]))
+    most = max((float(b["bound"]) for b in bounds), default=0.0)
     log = curve.counts[-1] > 0 and most > LOG_AXIS_RATIO * curve.counts[-1]
     traces: Traces = [
         _bound_trace(b, number / len(bounds), number, curve.examples[-1]) for number, b in enumerate(bounds)
@@ -66,7 +66,7 @@ def draw_mistakes(report: ReportData, place: str) -> str:
 def _bound_trace(bound: dict[str, Any], shift: float, number: int, last: int) -> dict[str, Any]:
     """A line with its marks in places of its own, for several bounds may nearly be one."""
     style = PLOT_STYLES[(number + 1) % len(PLOT_STYLES)]
-    allowed = float(bound["allowed"])
+    allowed = float(bound["bound"])
     what = "" if bound["counts"] == "mistakes" else f" {bound['counts']}"
     return _line_trace(
         [0, *(last * (place + shift) / 5.0 for place in (0.5, 1.5, 2.5, 3.5)), last],
@@ -86,7 +86,7 @@ def draw_errors(report: ReportData, place: str) -> str:
     at = list(found.examples[: len(found.band)])
     low, high = [ends[0] for ends in found.band], [ends[1] for ends in found.band]
     thin = {"color": BLUE, "width": 1.5}
-    sure = f"{new['confidence']:g}" if new else ""
+    sure = f"{1.0 - new['delta']:g}" if new else ""
     traces = [
         _line_trace(
             at,

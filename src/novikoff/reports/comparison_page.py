@@ -16,7 +16,7 @@ from novikoff.reports.formatting import format_number
 from novikoff.reports.plot_theme import PLOT_STYLES, TEXT_COLOUR
 
 COMPARISON_FILE_NAME = "comparison.json"
-TABLE_COLUMNS = ("learner", "mistakes", "updates", "progressive error", "seconds", "allowed", "slack", "theorem")
+TABLE_COLUMNS = ("learner", "mistakes", "updates", "progressive error", "seconds", "bound", "slack", "theorem")
 ROW_PIXELS = 34  # pixels that a learner takes in the plot
 
 
@@ -29,7 +29,7 @@ def build_page(found: Comparison, titles: Sequence[str]) -> str:
     )
     note += " every order; where there is none, no theorem was shown to apply. The axis is logarithmic."
     parts += [
-        *html_page.render_figure(1, "Mistakes made and allowed", _describe_plot(rows), _draw_plot(rows), note),
+        *html_page.render_figure(1, "Mistakes made, and the bound", _describe_plot(rows), _draw_plot(rows), note),
         *_render_table(rows),
     ]
     parts += [
@@ -69,7 +69,7 @@ def _draw_plot(rows: list[dict[str, Any]]) -> str:
         }
         for name, values, style in (
             ("made", [max(row["mistakes"], 0.5) for row in rows], PLOT_STYLES[0]),
-            ("allowed", [row["bound"] for row in rows], PLOT_STYLES[2]),
+            ("bound", [row["bound"] for row in rows], PLOT_STYLES[2]),
         )
     )
     y = {"autorange": "reversed", "automargin": True, "gridcolor": plot_theme.GRID_COLOUR}
@@ -99,8 +99,8 @@ def _render_table(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _render_left_out(found: Comparison) -> Iterator[str]:
-    if found.left_out:
-        yield "<section>\n<h2>Learners that were left out</h2>\n<ul>"
-        for name, why in found.left_out.items():
+    if found.skipped:
+        yield "<section>\n<h2>Learners that were skipped</h2>\n<ul>"
+        for name, why in found.skipped.items():
             yield f"<li>{escape(name)}: <bdi>{escape(why)}</bdi></li>"
         yield "</ul>\n</section>"

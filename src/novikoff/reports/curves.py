@@ -45,7 +45,7 @@ def build_mistake_curve(ledger: Ledger, first: int, passes: int) -> MistakeCurve
     return MistakeCurve(tuple(sorted(known)), tuple(known[t] for t in sorted(known)), stride)
 
 
-def build_error_curve(curve: MistakeCurve, first_pass: int, confidence: float) -> ErrorCurve:
+def build_error_curve(curve: MistakeCurve, first_pass: int, delta: float) -> ErrorCurve:
     """The running error at no more than a few thousand points, the ends of the first pass and of the run among them."""
     times, counts = np.array(curve.examples), np.array(curve.counts)
     last = int(times[-1])
@@ -57,11 +57,7 @@ def build_error_curve(curve: MistakeCurve, first_pass: int, confidence: float) -
         places = np.unique(places[places > 0])
         wanted = times[places]
     made = counts[places]
-    band = [
-        _confidence_interval(int(m), int(t), 1.0 - confidence)
-        for t, m in zip(wanted, made, strict=True)
-        if t <= first_pass
-    ]
+    band = [_confidence_interval(int(m), int(t), delta) for t, m in zip(wanted, made, strict=True) if t <= first_pass]
     return ErrorCurve(tuple(wanted.tolist()), tuple((made / wanted).tolist()), tuple(band))
 
 

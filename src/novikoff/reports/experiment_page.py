@@ -44,19 +44,19 @@ def _render_plots(result: ExperimentResult) -> Iterator[str]:
 
 
 def _describe_plot(panel: Panel) -> str:
-    lines = ", ".join(column.title for column in panel.columns if column.role == "made")
+    lines = ", ".join(column.title for column in panel.columns if column.role == "observed")
     return f"Plot of {panel.y.title} against {panel.x.title}: {lines}. The numbers are in the table of this name below."
 
 
 def _render_checks(result: ExperimentResult) -> Iterator[str]:
-    broken = result.broken
+    broken = result.violated
     if broken:
-        yield '<section class="verdict broken">\n<p>Bounds that were broken, which is a defect:</p>\n<ul>'
+        yield '<section class="verdict broken">\n<p>Bounds that were violated, which is a defect:</p>\n<ul>'
         yield from (f"<li>{escape(str(check))}</li>" for check in broken)
         yield "</ul>\n</section>"
     else:
         count = len(result.checks)
-        yield f'<p class="verdict">{count} numbers were held against their bounds: no bound was broken.</p>'
+        yield f'<p class="verdict">{count} numbers were held against their bounds: no bound was violated.</p>'
 
 
 def _render_summary(result: ExperimentResult) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _render_fits(result: ExperimentResult, panel: Panel) -> Iterator[str]:
 
 
 def _render_settings(result: ExperimentResult) -> Iterator[str]:
-    options = " ".join(f"--{name} {value}" for name, value in result.settings.items())
+    options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in result.settings.items())
     yield "<section>\n<h2>Settings</h2>\n<p>The same settings give the same numbers:</p>"
     yield f"<pre><code>novikoff experiment {escape(result.name)} {escape(options)}</code></pre>"
     yield f"<p>novikoff {escape(__version__)}. All numbers, also those of rows that the tables leave out:"

@@ -16,7 +16,7 @@ from novikoff.reports.plot_theme import AXIS_COLOUR, PLOT_STYLES, TEXT_COLOUR, P
 
 def assign_styles(panels: Iterable[Panel]) -> dict[str, PlotStyle]:
     """A look for each learner, the same in all panels."""
-    learners = dict.fromkeys(c.learner for panel in panels for c in panel.columns if c.role == "made")
+    learners = dict.fromkeys(c.learner for panel in panels for c in panel.columns if c.role == "observed")
     return {learner: PLOT_STYLES[place % len(PLOT_STYLES)] for place, learner in enumerate(learners)}
 
 
@@ -56,7 +56,7 @@ def _column_trace(panel: Panel, column: PanelColumn, styles: dict[str, PlotStyle
         }
     alone = sum(value is not None for value in values) == 1  # a line needs two
     return {
-        "name": f"{column.learner} {'≤' if column.role == 'most' else '≥'} {column.theorem.formula}",
+        "name": f"{column.learner} {'≤' if column.role == 'upper bound' else '≥'} {column.theorem.formula}",
         "y": values,
         "mode": "markers" if alone else "lines",
         "opacity": 1.0 if alone else 0.45,

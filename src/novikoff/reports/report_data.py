@@ -88,7 +88,7 @@ def build_report_data(
         weighted=state.ledger.weighted,
         mistakes=curve,
         errors=_drop_band(
-            curves.build_error_curve(curve, state.ledger.examples // passes, _read_confidence(document)), document
+            curves.build_error_curve(curve, state.ledger.examples // passes, _read_delta(document)), document
         ),
         witness=chosen,
         witness_margins=seen,
@@ -106,8 +106,8 @@ def _drop_band(found: ErrorCurve, document: dict[str, Any]) -> ErrorCurve:
     return found if document["new_data"] else found._replace(band=())
 
 
-def _read_confidence(document: dict[str, Any]) -> float:
-    return float(document["new_data"]["confidence"]) if document["new_data"] else 0.95
+def _read_delta(document: dict[str, Any]) -> float:
+    return float(document["new_data"]["delta"]) if document["new_data"] else 0.05
 
 
 def _choose_witness(certificate: Certificate) -> str | None:

@@ -61,8 +61,8 @@ def format_count(number: int, what: str) -> str:
 
 def select_best_bound(report: ReportData) -> dict[str, Any] | None:
     """The tightest for every order, or else the tightest of this one."""
-    stated = [b for b in report.certificate.bounds if "allowed" in b]
-    return report.certificate.headline or min(stated, key=lambda b: float(b["allowed"]), default=None)
+    stated = [b for b in report.certificate.bounds if "bound" in b]
+    return report.certificate.headline or min(stated, key=lambda b: float(b["bound"]), default=None)
 
 
 def describe_mistakes(report: ReportData) -> str:
@@ -91,13 +91,13 @@ def describe_bound(report: ReportData) -> str:
     best, seen = select_best_bound(report), report.document["observed"]
     if best is None:
         return _explain_no_bound(report)
-    most, counts = math.floor(float(best["allowed"])), str(best["counts"])
+    most, counts = math.floor(float(best["bound"])), str(best["counts"])
     order = "in whatever order they come" if best["any_order"] else "in the order in which they came"
     text = f"The theorems allow at most {format_count(most, counts)} on these very examples, {order} ({best['name']})."
-    if best["verdict"] == "broken":
+    if best["verdict"] == "violated":
         return f"{text} More were made: that is a defect of novikoff, please report it."
     if best["slack"] is not None:
-        about = "made" if counts == "mistakes" else f"the {format_count(best['made'], counts)} made"
+        about = "made" if counts == "mistakes" else f"the {format_count(best['observed'], counts)} made"
         text += (
             f" That is {format_factor(best['slack'])} times as many as"
             f" {'were ' if counts == 'mistakes' else ''}{about}."
@@ -143,13 +143,13 @@ def describe_new_data(report: ReportData) -> str:
     return (
         f"These bounds are about the {new['of'].split(';')[0]}, on {format_count(new['examples'], 'examples')}."
         f" None of them is the error of the saved model. They assume that {new['assumes']} (i.i.d.);"
-        f" where it says “at most”, confidence is {format_percent(new['confidence'])}."
+        f" where it says “at most”, confidence is {format_percent(1.0 - new['delta'])}."
     )
 
 
 def mistakes_note(report: ReportData) -> str:
     curve = report.mistakes
-    bounds = [b for b in report.certificate.bounds if "allowed" in b]
+    bounds = [b for b in report.certificate.bounds if "bound" in b]
     text = "How many mistakes there were after so many examples."
     if bounds:
         text += (
@@ -171,7 +171,7 @@ def errors_note(report: ReportData) -> str:
     about = "The progressive error of the run: mistakes per example so far. It is not the error of the saved model."
     if new is None:
         return about
-    sure = f"{new['confidence']:g}"
+    sure = f"{1.0 - new['delta']:g}"
     text = (
         f"{about} The band is where the mean error on new data of the hypotheses used so far lies,"
         f" if examples are i.i.d.: each end, at each point taken by itself, with confidence {sure}"

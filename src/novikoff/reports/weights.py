@@ -101,9 +101,9 @@ class _FeatureDeviations:
 
 def _product_map(reading: dict[str, Any] | None) -> MapSpec | None:
     """The map of features that have numbers; hashed ones have no names."""
-    if reading is None or reading.get("map") is None or reading["map_bits"] or reading.get("bits"):
+    if reading is None or reading.get("feature_map") is None or reading["feature_map_bits"] or reading.get("hash_bits"):
         return None
-    return MapSpec.spelled(reading["map"])
+    return MapSpec.spelled(reading["feature_map"])
 
 
 def _build_namer(model: Any) -> Callable[[int], str | int]:

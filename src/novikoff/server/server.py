@@ -125,7 +125,7 @@ def _check_address(address: ServerAddress, tokens: TokenStore, folder: Path) -> 
     if not _is_loopback(address.host) and not tokens.closed():
         raise InputError(
             f"{address.host} can be reached from elsewhere, and there are no tokens: make some first, with `novikoff"
-            f" serve token --data {folder} --scope predict --name NAME`, or serve at 127.0.0.1."
+            f" serve token --data-dir {folder} --scope predict --name NAME`, or serve at 127.0.0.1."
         )
     if (address.certificate is None) != (address.key is None):
         raise InputError("TLS needs both --tls-certificate and --tls-key.")

@@ -30,7 +30,9 @@ def proof_from(document: dict[str, Any]) -> Proof:
         u = _parse_weights(document["witness"], about)
         if document["separable"] is True:
             return Separable(about, u, document["margin"], document["radius"], document["allowance"])
-        return Undecided(about, u, document["wrong"], document["margin"], document["seconds"], tuple(document["tried"]))
+        return Undecided(
+            about, u, document["wrong"], document["margin"], document["time_limit"], tuple(document["tried"])
+        )
     except (KeyError, TypeError, ValueError, IndexError) as problem:
         raise InputError(f"This is no proof of novikoff separable: {problem!r}. Write it anew with --proof.") from None
 

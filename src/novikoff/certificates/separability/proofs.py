@@ -203,7 +203,7 @@ class Undecided(Proof):
         return {
             "wrong": self.wrong,
             "margin": self.margin,
-            "seconds": self.seconds,
+            "time_limit": self.seconds,
             "tried": list(self.tried),
             "witness": _to_sparse_dict(self.witness, self.about.bias),
         }
@@ -212,7 +212,7 @@ class Undecided(Proof):
         return "\n".join(
             [
                 f"undecided   {self.about}",
-                f"budget      {self.seconds:g} seconds; tried: {'; '.join(self.tried)}",
+                f"time limit  {self.seconds:g} seconds; tried: {'; '.join(self.tried)}",
                 f"best so far {self.wrong:,} examples on the wrong side, margin {self.margin:.6g}",
             ]
         )

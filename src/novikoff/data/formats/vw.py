@@ -442,13 +442,13 @@ def _format_excerpt(block: TextBlock, reason: int, start: int, stop: int) -> str
 
 @dataclass(frozen=True)
 class VowpalWabbit(Format):
-    bits: int = hashing.DEFAULT_HASH_BITS
-    signed: bool = False
+    hash_bits: int = hashing.DEFAULT_HASH_BITS
+    signed_hash: bool = False
     interactions: tuple[str, ...] = ()
-    largest: bool = False
+    collisions: str = "sum"
 
     name: ClassVar[str] = "vw"
-    options: ClassVar[tuple[str, ...]] = ("signed", "largest", "interactions")
+    options: ClassVar[tuple[str, ...]] = ("signed_hash", "collisions", "interactions")
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> VowpalWabbit:
@@ -457,21 +457,22 @@ class VowpalWabbit(Format):
                 raise InputError(
                     f"--interactions wants two or three letters, those that namespaces begin with, not {interaction!r}."
                 )
-        bits = hashing.DEFAULT_HASH_BITS if options.bits is None else options.bits
+        bits = hashing.DEFAULT_HASH_BITS if options.hash_bits is None else options.hash_bits
         # The same letters side by side, so that each combination from one namespace comes once.
         interactions = tuple("".join(sorted(i)) for i in options.interactions)
-        return cls(bits, options.signed, interactions, options.largest)
+        return cls(bits, options.signed_hash, interactions, options.collisions)
 
     @property
     def bits_used(self) -> int:
-        return self.bits
+        return self.hash_bits
 
     @property
     def max_block_bytes(self) -> int | None:
         return INTERACTION_BLOCK_BYTES if self.interactions else None
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> VWParser:
-        return VWParser(self.bits, self.interactions, signed=self.signed, named=named, largest=self.largest)
+        how = {"signed": self.signed_hash, "named": named, "largest": self.collisions == "max"}
+        return VWParser(self.hash_bits, self.interactions, **how)
 
     def feature_name(self, block: TextBlock, span: NDArray[np.int64]) -> str:
         """`namespace^feature`, the parts of an interaction joined by `*`; a span is where the parts begin."""

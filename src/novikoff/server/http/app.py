@@ -67,13 +67,15 @@ def build_router(security: Security, endpoints: Mapping[str, ASGIApp], lifespan:
         allowed.setdefault(route.path, set()).update(route.methods or ())
     for path, methods in allowed.items():
         names = ", ".join(sorted(methods))
-        refused = RequestError(f"This path takes {names} only.", "other-method", 405, ((b"allow", names.encode()),))
+        refused = RequestError(
+            f"This path takes {names} only.", "method-not-allowed", 405, ((b"allow", names.encode()),)
+        )
         routes.append(
             Route(path, RequestMiddleware(ErrorEndpoint(refused), security, "unknown", middleware.UNKNOWN_CHECKS))
         )
     for route in routes:  # Starlette's "$" matches before a newline at the end, too
         route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
-    missing = ErrorEndpoint(RequestError("There is nothing at this path: see /v1/openapi.json.", "no-such-path", 404))
+    missing = ErrorEndpoint(RequestError("There is nothing at this path: see /v1/openapi.json.", "not-found", 404))
     default = RequestMiddleware(missing, security, "unknown", middleware.UNKNOWN_CHECKS)
     return Router(routes, redirect_slashes=False, default=default, lifespan=lifespan)
 
@@ -86,7 +88,7 @@ class HandlerEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self._registry.open:
-            raise RequestError("The server is stopping.", "stopping", 503)
+            raise RequestError("The server is stopping.", "shutting-down", 503)
         result = await self._handler(scope["request"])
         if result is None:
             result = Response(status_code=self._status)
@@ -143,7 +145,9 @@ class ApiHandlers:
         stream.check_learner(served)
         key = request.header.get(KEY_HEADER)
         if key is not None and not KEY_PATTERN.fullmatch(key):
-            raise RequestError("An Idempotency-Key has 1 to 200 characters of ASCII without spaces.", "bad-key", 400)
+            raise RequestError(
+                "An Idempotency-Key has 1 to 200 characters of ASCII without spaces.", "invalid-idempotency-key", 400
+            )
         name = None if key is None else key.decode()
         if request.media != NDJSON:
             return await stream.learn_one(await request.body(), name)
@@ -166,7 +170,7 @@ class ApiHandlers:
 
     async def create(self, request: ApiRequest) -> schemas.ModelInfo:
         if request.media == OCTET_STREAM:
-            query = _parse_query(request, schemas.UploadQuery, "bad-name", 422)
+            query = _parse_query(request, schemas.UploadQuery, "invalid-name", 422)
             request.model = query.name
             content = await request.body()
             self.registry.check_memory(query.name, len(content))
@@ -205,7 +209,7 @@ class ApiHandlers:
         try:
             return msgspec.convert(describe_model(served.learner, query.top), schemas.Inspection)
         except NovikoffError as problem:
-            raise RequestError(str(problem), "not-shown", 409) from None
+            raise RequestError(str(problem), "not-certifiable", 409) from None
 
     async def history(self, request: ApiRequest) -> schemas.History:
         return self.event_stream.history(self._find(request))
@@ -248,7 +252,9 @@ class ApiHandlers:
         return Response(b"ready\n", media_type="text/plain")
 
 
-def _parse_query(request: ApiRequest, kind: type[QueryType], code: str = "bad-query", status: int = 400) -> QueryType:
+def _parse_query(
+    request: ApiRequest, kind: type[QueryType], code: str = "invalid-query", status: int = 400
+) -> QueryType:
     try:
         return msgspec.convert(request.query, kind, strict=False)
     except msgspec.ValidationError as problem:

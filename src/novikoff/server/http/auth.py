@@ -73,9 +73,9 @@ class TokenRejection(NamedTuple):
     sentence: str
 
 
-MISSING_TOKEN = TokenRejection(401, "no-token", "This needs a token: send the header Authorization: Bearer nvk_….")
+MISSING_TOKEN = TokenRejection(401, "missing-token", "This needs a token: send the header Authorization: Bearer nvk_….")
 UNKNOWN_TOKEN = TokenRejection(
-    401, "unknown-token", "The token is not known: it is mistyped or was revoked; ask for a new one."
+    401, "invalid-token", "The token is not known: it is mistyped or was revoked; ask for a new one."
 )
 TOKENS_UNREADABLE = TokenRejection(
     503, "tokens-unreadable", "The service can't read its tokens, so it lets nobody in: see its log."

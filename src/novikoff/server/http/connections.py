@@ -35,10 +35,12 @@ MALFORMED_REQUEST = RequestError("This is no HTTP request: the connection is clo
 INCOMPLETE_REQUEST = RequestError(
     "The request ended before it was complete: the connection is closed.", "incomplete-request", 400
 )
-HEAD_TOO_LARGE = RequestError("The head of the request is too large: the connection is closed.", "head-too-large", 431)
-SLOW_HEAD = RequestError("The head of the request took too long: the connection is closed.", "slow-head", 408)
-SLOW_BODY = RequestError("The next piece of the body took too long: the connection is closed.", "slow-body", 408)
-LOW_BODY_RATE = RequestError("The body comes too slowly: the connection is closed.", "slow-body", 408)
+HEAD_TOO_LARGE = RequestError(
+    "The head of the request is too large: the connection is closed.", "header-too-large", 431
+)
+SLOW_HEAD = RequestError("The head of the request took too long: the connection is closed.", "header-timeout", 408)
+SLOW_BODY = RequestError("The next piece of the body took too long: the connection is closed.", "body-timeout", 408)
+LOW_BODY_RATE = RequestError("The body comes too slowly: the connection is closed.", "body-timeout", 408)
 TOO_MANY_CONNECTIONS = RequestError(
     "There are too many connections: try again.", "too-many-connections", 503, ((b"retry-after", b"1"),)
 )

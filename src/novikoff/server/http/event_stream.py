@@ -108,7 +108,7 @@ class EventStream:
         def allowed(examples: int) -> float | None:
             if certificate is None or certificate.bound is None or examples > certificate.examples:
                 return None
-            return certificate.bound.allowed
+            return certificate.bound.bound
 
         times, stride = ledger.mistake_times.tolist(), ledger.stride
         every = max(1, len(times) // MAX_HISTORY_POINTS + 1)

@@ -296,16 +296,16 @@ def check_headers(request: ApiRequest) -> None:
         names = [name for name, _ in received]
         if any(names.count(name) > 1 for name in SINGLE_HEADERS):
             allowed = ", ".join(name.decode() for name in SINGLE_HEADERS)
-            raise RequestError(f"The headers {allowed} may come only once.", "header-twice", 400)
+            raise RequestError(f"The headers {allowed} may come only once.", "duplicate-header", 400)
     host, origin, site = headers.get(b"host"), headers.get(b"origin"), headers.get(b"sec-fetch-site", b"none")
     if host is None:
-        raise RequestError("A request must have a Host header.", "no-host", 400)
+        raise RequestError("A request must have a Host header.", "missing-host", 400)
     if middleware.security.is_open() and not is_loopback_host(host):
         detail = "Without tokens the service is asked as localhost or by a loopback address: see the Host header."
-        raise RequestError(detail, "foreign-host", 403)
+        raise RequestError(detail, "untrusted-host", 403)
     is_foreign = site not in {b"same-origin", b"none"} and authorize in middleware.checks  # others may link to pages
     if is_foreign or (origin is not None and not is_same_site(origin, host)):
-        raise RequestError("Pages of other sites may not ask this service: its Origin is another.", "foreign-page", 403)
+        raise RequestError("Pages of other sites may not ask this service: its Origin is another.", "cross-origin", 403)
 
 
 def authorize(request: ApiRequest) -> None:
@@ -320,7 +320,9 @@ def authorize(request: ApiRequest) -> None:
     limit_rate(request)
     if request.grant is not None and required is not None and required not in request.grant.scopes:
         has = ", ".join(sorted(request.grant.scopes))
-        raise RequestError(f"This needs a token with {required}, but {request.grant.name} has {has}.", "scope", 403)
+        raise RequestError(
+            f"This needs a token with {required}, but {request.grant.name} has {has}.", "insufficient-scope", 403
+        )
     request.is_authorized, request.model = True, request.scope.get("path_params", {}).get("name")
 
 
@@ -351,7 +353,7 @@ def _check_token(request: ApiRequest) -> Grant:
     if security.connections is not None and peer is not None and not security.connections.assign(tuple(peer), found.id):
         request.grant = found
         detail = "This client has too many open connections: close some of them."
-        raise RequestError(detail, "too-many-connections-of-client", 429, (RETRY_HEADER, CLOSE_HEADER))
+        raise RequestError(detail, "too-many-client-connections", 429, (RETRY_HEADER, CLOSE_HEADER))
     if request.connection is not None and header is not None:
         request.connection.grant = header, security.tokens.next_refresh, found
     return found
@@ -364,7 +366,7 @@ def limit_rate(request: ApiRequest) -> None:
     if wait > 0:
         seconds = max(1, math.ceil(wait))
         retry = ((b"retry-after", b"%d" % seconds),)
-        raise RequestError(f"These are too many requests: wait {seconds} s.", "too-often", 429, retry)
+        raise RequestError(f"These are too many requests: wait {seconds} s.", "rate-limited", 429, retry)
 
 
 def check_body(request: ApiRequest) -> None:
@@ -373,15 +375,17 @@ def check_body(request: ApiRequest) -> None:
     length, kind = headers.get(b"content-length"), headers.get(b"content-type")
     if not expected:
         if length not in {None, b"0"} or b"transfer-encoding" in headers:
-            raise RequestError("This request takes no body: send none.", "body-not-wanted", 400)
+            raise RequestError("This request takes no body: send none.", "unexpected-body", 400)
         return
     request.media = media = None if kind is None else parse_media_type(kind, expected)
     if media is None:
         found = "none came" if kind is None else f"{kind.decode('latin-1')[:100]!r} came"
         detail = f"The Content-Type must be {' or '.join(expected)}, but {found}."
-        raise RequestError(detail, "other-media-type", 415)
+        raise RequestError(detail, "unsupported-media-type", 415)
     if headers.get(b"content-encoding", b"identity") != b"identity":
-        raise RequestError("Bodies are taken as they are: send them without a Content-Encoding.", "packed", 415)
+        raise RequestError(
+            "Bodies are taken as they are: send them without a Content-Encoding.", "unsupported-encoding", 415
+        )
     request.max_body = limit = request.middleware.security.max_bytes[media]
     if limit is None or length is None:
         request.receive = request.receive_checked
@@ -394,11 +398,11 @@ def limit_concurrency(request: ApiRequest) -> None:
     security, client = request.middleware.security, request.client_id
     if security.active > security.limits.concurrent > 0:
         raise RequestError(
-            "Too many requests are under way: try again.", "too-many-requests-at-once", 503, (RETRY_HEADER,)
+            "Too many requests are under way: try again.", "too-many-concurrent-requests", 503, (RETRY_HEADER,)
         )
     if not security.clients.acquire(client):
         detail = "This client has too many requests under way: wait until some of them have ended."
-        raise RequestError(detail, "too-many-requests-of-client", 429, (RETRY_HEADER,))
+        raise RequestError(detail, "too-many-client-requests", 429, (RETRY_HEADER,))
     request.slot_owner = client
 
 
@@ -425,7 +429,7 @@ def parse_media_type(header: bytes, accepted: tuple[str, ...]) -> str | None:
 
 def _body_too_large_error(limit: int) -> RequestError:
     detail = f"The body may have {limit:,} bytes, but has more: send it in parts or as a stream."
-    return RequestError(detail, "too-large", 413)
+    return RequestError(detail, "body-too-large", 413)
 
 
 # --- Counters ---

@@ -27,7 +27,7 @@ from novikoff.server.ops.limits import Limits
 
 MIN_TERM_BYTES = 4
 """Of a feature in JSON."""
-MODEL_TOO_LARGE, SERVER_MEMORY_FULL = "model-too-large", "server-memory-full"
+MODEL_TOO_LARGE, SERVER_MEMORY_FULL = "model-too-large", "server-out-of-memory"
 
 
 class OtherModels(NamedTuple):

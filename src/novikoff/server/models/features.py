@@ -42,10 +42,10 @@ def get_encoder(model: Any) -> Callable[[Any], Any]:
     encoding = get_served_encoding(state)
     if encoding is not None:
         return lambda x: _encode_raw(encoding, x, state)
-    if (getattr(state, "reading", None) or {}).get("map") is not None:
+    if (getattr(state, "reading", None) or {}).get("feature_map") is not None:
         raise InputError(
-            "This model was learned from products of features (--map) of a built-in stream: it can be asked by novikoff"
-            " predict only."
+            "This model was learned from products of features (--feature-map) of a built-in stream: it can be asked by"
+            " novikoff predict only."
         )
     return keep_names if state.names is not None or state.features == 0 else _encode_numbered
 
@@ -57,7 +57,7 @@ def _encode_raw(encoding: Encoding, x: Any, state: Any) -> Any:
         return encoding.example(x) if state.names is None else x
     if state.names is not None:
         return x
-    if encoding.settings.get("bits"):
+    if encoding.settings.get("hash_bits"):
         raise InputError(
             f"This model was trained from {encoding.settings['format']} with hashed features: give"
             ' {"features": "…"} with the text as it stands in such a file, without a label.'

@@ -129,7 +129,7 @@ class ModelGroup:
     def validate(self, lesson: LearnRequest) -> None:
         has_id, has_features = lesson.id is not msgspec.UNSET, lesson.features is not msgspec.UNSET
         if has_id == has_features:
-            raise RequestError('Say either "features" or the "id" of a prediction.', "bad-body")
+            raise RequestError('Say either "features" or the "id" of a prediction.', "invalid-body")
         check_label(lesson.label, self.limits)
         if has_features:
             check_features(lesson.features, self.limits)
@@ -352,7 +352,9 @@ class ModelGroup:
 
 
 def key_reused_error() -> RequestError:
-    return RequestError("This Idempotency-Key was used for another body: a new request needs a new key.", "key-reused")
+    return RequestError(
+        "This Idempotency-Key was used for another body: a new request needs a new key.", "idempotency-key-reused"
+    )
 
 
 def _list_busy_names(entry: LearnEntry, late: LateLabels) -> list[str]:

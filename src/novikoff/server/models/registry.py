@@ -122,7 +122,7 @@ class ModelRegistry:
                 f"With {name!r} all models need {format_size(needed + others)} of memory, but the limit of the server"
                 f" is {format_size(limits.max_server_bytes)}: delete models, or start the server with a larger"
                 " --max-server-memory.",
-                "server-memory-full",
+                "server-out-of-memory",
                 507,
             )
 
@@ -250,7 +250,7 @@ class ModelRegistry:
             if champion is None or served.id not in journal.members(stream.id):
                 raise StreamDeleted
             if champion == served.id:
-                raise RequestError(f"{served.name!r} is the champion already.", "champion-already", 409)
+                raise RequestError(f"{served.name!r} is the champion already.", "already-champion", 409)
             journal.set_model(champion, role=CHALLENGER)
             journal.set_model(served.id, role=CHAMPION)
 

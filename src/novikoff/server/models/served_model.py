@@ -134,7 +134,7 @@ class ServedModel:
 
     def check_learned(self) -> None:
         if not self.has_learned:
-            raise RequestError(f"{self.name!r} has learned nothing yet.", "nothing-learned", 409)
+            raise RequestError(f"{self.name!r} has learned nothing yet.", "not-fitted", 409)
 
     # --- Predicting ---
 
@@ -256,7 +256,7 @@ class ServedModel:
         if grows and state.features + sum(name not in known for name in features) > limits.known_features:
             raise RequestError(
                 f"The model knows {state.features:,} features; more than {limits.known_features:,} are not allowed.",
-                "too-many-known-features",
+                "too-many-model-features",
             )
         if len(state.labels) >= limits.classes and label not in state.labels.known():
             raise RequestError(f"The model knows {limits.classes:,} labels; more are not allowed.", "too-many-labels")
@@ -351,7 +351,7 @@ def create_learner(name: str, settings: dict[str, Any]) -> Any:
         learner = learner_class(**complete)
         learner._check_all()
     except (NovikoffError, TypeError, ValueError, AttributeError) as problem:
-        raise RequestError(f"{name} can't be made with these settings: {problem}", "bad-settings") from None
+        raise RequestError(f"{name} can't be made with these settings: {problem}", "invalid-settings") from None
     return learner
 
 
@@ -412,7 +412,7 @@ def load_uploaded(content: bytes) -> Any:
     except RequestError:
         raise
     except NovikoffError as problem:
-        raise RequestError(f"The file can't be served: {problem}", "bad-model-file") from None
+        raise RequestError(f"The file can't be served: {problem}", "invalid-model-file") from None
     return learner
 
 

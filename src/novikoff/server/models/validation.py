@@ -43,7 +43,7 @@ class RequestError(Exception):
     learned: int | None = None
     """Examples of the same request that were learned before the error."""
 
-    def __init__(self, sentence: str, code: str = "bad-example", status: int = 422, headers: Headers = ()) -> None:
+    def __init__(self, sentence: str, code: str = "invalid-example", status: int = 422, headers: Headers = ()) -> None:
         super().__init__(sentence)
         self.code, self.status, self.headers = code, status, headers
 
@@ -53,11 +53,13 @@ def decode_body(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as problem:
-        raise RequestError(f"The body is not as it should be: {_format_problem(problem)}.", "bad-body") from None
+        raise RequestError(f"The body is not as it should be: {_format_problem(problem)}.", "invalid-body") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise RequestError(f"The body is no JSON: {_format_problem(problem)}.", "bad-json", 400) from None
+        raise RequestError(f"The body is no JSON: {_format_problem(problem)}.", "invalid-json", 400) from None
     except RecursionError:
-        raise RequestError("The body is no JSON that can be read: it is nested too deeply.", "bad-json", 400) from None
+        raise RequestError(
+            "The body is no JSON that can be read: it is nested too deeply.", "invalid-json", 400
+        ) from None
 
 
 def _format_problem(problem: Exception) -> str:
@@ -102,9 +104,13 @@ def check_label(label: Any, limits: Limits) -> None:
                 )
             check_text(one)
         elif isinstance(one, float) and not one.is_integer():
-            raise RequestError(f"A label is a text, a whole number or a truth value, but {one!r} came.", "bad-label")
+            raise RequestError(
+                f"A label is a text, a whole number or a truth value, but {one!r} came.", "invalid-label"
+            )
         elif not isinstance(one, bool) and abs(one) >= 2**53:
-            raise RequestError(f"A label that is a number must be below 2^53 in size, but {one!r} came.", "bad-label")
+            raise RequestError(
+                f"A label that is a number must be below 2^53 in size, but {one!r} came.", "invalid-label"
+            )
 
 
 def encode_line(features: Any, label: Any) -> bytes:
