@@ -304,14 +304,14 @@ HASHES = """
 import hashlib, sys
 import numpy as np
 from novikoff.model_file import to_bytes
-from tests.helpers.learners import ALL, fresh, suited
+from tests.helpers.learners import ALL_LEARNERS, make_learner, clip_to_range
 from tests.helpers.streams import csr, real
-for name in sys.argv[1:] or ALL:
+for name in sys.argv[1:] or ALL_LEARNERS:
     for kind in (np.float32, np.float64):
         X, y = real(0, rows=40, kind=kind)
-        X = suited(name, X)
+        X = clip_to_range(name, X)
         for form in (np.asarray, csr):
-            model = fresh(name).fit(form(X), y)
+            model = make_learner(name).fit(form(X), y)
             for x, label in zip(X, y.tolist()):
                 model.learn_one(x, label).learn_one(dict(enumerate(x.tolist())), label)
             scores = model.decision_function(form(X)).tobytes()
