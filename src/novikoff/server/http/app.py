@@ -62,14 +62,13 @@ class HandlerEndpoint:
         if not self._registry.open:
             raise RequestError("The server is stopping.", "shutting-down", 503)
         result = await self._handler(scope["request"])
-        if isinstance(result, StreamingResponse) and scope["method"] == "HEAD":
-            result = Response(media_type=result.media_type)  # a stream may be endless
-        if isinstance(result, Response):
-            await result(scope, receive, send)
-        elif result is None:
-            await Response(status_code=self._status)(scope, receive, send)
-        else:
+        if isinstance(result, msgspec.Struct | dict):
             await scope["request"].respond(self._status, JSON, msgspec.json.encode(result))
+            return
+        response = Response(status_code=self._status) if result is None else result
+        if isinstance(response, StreamingResponse) and scope["method"] == "HEAD":
+            response = Response(media_type=response.media_type)  # a stream may be endless
+        await response(scope, receive, send)
 
 
 def build_router(security: Security, endpoints: Mapping[str, ASGIApp], lifespan: Any = None) -> Router:

@@ -105,13 +105,13 @@ class ApiRequest:
 
     @property
     def address(self) -> str:
-        client = self.scope.get("client")
+        client = self.scope["client"]
         return client[0] if client else "local"
 
     @property
     def client_id(self) -> str:
         """The client for which limits count: a token, or an address where there is none."""
-        return self.grant.id if self.grant is not None else client_network(self.address)
+        return client_network(self.address) if self.grant is None else self.grant.id
 
     def is_disconnected(self) -> bool:
         return self.connection is not None and self.connection.lost
@@ -212,7 +212,7 @@ class RequestMiddleware:
         request = scope["request"] = ApiRequest(scope, receive, send, self)
         security.active += 1
         try:
-            if request.is_disconnected():
+            if request.connection is not None and request.connection.lost:
                 raise ClientDisconnect
             for check in self.checks:
                 check(request)
@@ -318,8 +318,7 @@ def _check_token(request: ApiRequest) -> Grant:
 def limit_rate(request: ApiRequest) -> None:
     """Take a token from the bucket of the client, or of its address where its token is not valid."""
     security = request.middleware.security
-    wait = security.rates.wait(request.client_id, time.monotonic()) if security.limits.rate else 0.0
-    if wait > 0:
+    if security.limits.rate and (wait := security.rates.wait(request.client_id, time.monotonic())) > 0:
         seconds = max(1, math.ceil(wait))
         retry = ((b"retry-after", b"%d" % seconds),)
         raise RequestError(f"These are too many requests: wait {seconds} s.", "rate-limited", 429, retry)

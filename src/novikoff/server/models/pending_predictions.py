@@ -24,6 +24,7 @@ from novikoff.server.storage.attribution import CURRENT_CLIENT
 
 ID_LAYOUT = struct.Struct(">IQ")
 SIGNATURE_BYTES = 8
+URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 class SignedIds:
@@ -49,7 +50,7 @@ class SignedIds:
     def _spelled(self, payload: bytes) -> bytes:
         keyed = self._keyed.copy()
         keyed.update(payload)
-        return base64.urlsafe_b64encode(payload + keyed.digest()).rstrip(b"=")
+        return binascii.b2a_base64(payload + keyed.digest(), newline=False).translate(URL_SAFE, b"=")
 
 
 class PendingPrediction(NamedTuple):
