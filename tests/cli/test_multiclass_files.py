@@ -51,7 +51,7 @@ def test_three_labels_use_kesler_and_a_run_resumes_from_its_file(tmp_path: Path,
     assert all(len(row) == 7 and int(row[0]) == labels[int(np.argmax(list(map(float, row[1:]))))] for row in rows)
     assert "60 examples" in shown.err
     assert main(["inspect", str(model), "--top", "3"]) == 0
-    assert "scheme      kesler" in capsys.readouterr().out
+    assert "multiclass  kesler" in capsys.readouterr().out
 
 
 def test_files_and_arrays_give_the_same_model(tmp_path: Path, capsys: Capture) -> None:

@@ -148,5 +148,5 @@ def _label_lines(description: dict[str, Any]) -> list[str]:
     if "multiclass" not in description:
         return ["labels      " + ", ".join(f"{sign}: {label}" for sign, label in zip("−+", labels, strict=False))]
     shown = ", ".join(map(str, labels[:MAX_LABELS_SHOWN])) + (", …" if len(labels) > MAX_LABELS_SHOWN else "")
-    about = [f"scheme      {description['scheme']}"]
+    about = [f"multiclass  {description['multiclass']}"]
     return [*about, f"labels      {len(labels)}: {shown}"] if labels else about
