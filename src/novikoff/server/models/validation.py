@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from novikoff.data.labels.binary_labels import BinaryLabels
+from novikoff.data.labels.binary_labels import MAX_LABEL_NUMBER, BinaryLabels
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.server.http.schemas import (
     Example,
@@ -103,8 +103,8 @@ def check_label(label: Any, limits: Limits) -> None:
             check_text(one)
         elif isinstance(one, float) and not one.is_integer():
             raise RequestError(f"A label is a text, a whole number or a truth value, but {one!r} came.", "bad-label")
-        elif not isinstance(one, bool) and abs(one) >= 2**53:
-            raise RequestError(f"A label that is a number must be below 2^53 in size, but {one!r} came.", "bad-label")
+        elif not isinstance(one, bool) and abs(one) > MAX_LABEL_NUMBER:
+            raise RequestError(f"A label that is a number must be of size up to 1e15, got {one!r}.", "bad-label")
 
 
 def encode_line(features: Any, label: Any) -> bytes:
