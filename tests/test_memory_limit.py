@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ from novikoff import (
 )
 from novikoff import memory_limit as ml
 from novikoff.cli.main import main
+from novikoff.data.feature_limit import check_isolated_terms
+from novikoff.data.rows import Sparse
 from novikoff.ensemble import sklearn_trees
 from novikoff.ensemble.members import run_parallel
 from novikoff.linear.auto import BinaryAuto
@@ -227,6 +230,83 @@ def test_learn_names_the_row_of_a_name_or_reports_too_many_bits(tmp_path: Path) 
     text.write_text("1 | a\n-1 | b\n")
     done = learn("--max-model-memory", "1M", "--hash-bits", "24", str(text))
     assert "Use fewer --hash-bits, or raise --max-model-memory." in done.stderr
+
+
+# --- The default limit, and few large indices ---
+
+
+@pytest.fixture
+def large_machine(monkeypatch: Any) -> None:
+    """Half of the memory is 64 GiB."""
+    monkeypatch.delenv(ml.ENVIRONMENT_VARIABLE, raising=False)
+    monkeypatch.setattr(ml, "default_memory", lambda share: int(share * (128 << 30)))
+
+
+@pytest.mark.usefixtures("large_machine")
+def test_the_limit_of_indices_is_a_limit_that_was_set_or_1_gib() -> None:
+    assert ml.index_limit() == 1 << 30
+    with limit_memory(5 << 30):
+        assert ml.index_limit() == 5 << 30
+        with limit_memory(None):
+            assert ml.index_limit() == 5 << 30
+    with ml.share_limits(4):
+        assert (ml.model_limit(), ml.index_limit()) == (16 << 30, 1 << 28)
+
+
+COMMANDS_WITH_WIDE_ROWS = [
+    ["learn"],
+    ["learn", "--learner", "arow"],
+    ["learn", "--scheme", "bagging"],
+    ["learn", "--scheme", "bagging", "--learner", "perceptron"],
+    ["learn", "--scheme", "adaboost"],
+    ["learn", "--scheme", "adaboost", "--learner", "perceptron"],
+    ["learn", "--scheme", "random-forest"],
+    ["learn", "--scheme", "one-vs-all"],
+    ["learn", "--scheme", "kesler"],
+    ["learn", "--scheme", "online-bagging"],
+    ["separable"],
+    ["compare", "--learners", "perceptron,arow,winnow"],
+    ["certify", "it.model"],
+]
+
+
+@pytest.mark.usefixtures("large_machine")
+@pytest.mark.parametrize("command", COMMANDS_WITH_WIDE_ROWS, ids=" ".join)
+def test_a_wide_row_is_refused_without_a_limit(
+    command: list[str], tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("wide.svm").write_text(WIDE)
+    novikoff.model_file.save(Auto().fit([[0.0, 1.0], [1.0, 0.0]] * 4, [0, 1] * 4), "it.model")
+    said = refused(capsys, *command, "wide.svm", "--quiet")
+    assert "wide.svm:3: feature index 200000000 would need " in said
+    assert "Renumber the features, or raise --max-model-memory." in said
+
+
+@pytest.mark.usefixtures("large_machine")
+def test_a_wide_row_after_many_others_is_refused(tmp_path: Path, capsys: Any) -> None:
+    data = tmp_path / "wide.svm"
+    data.write_text("1 1:1\n-1 2:1\n" * 200_000 + "1 200000000:1\n")
+    assert f"{data}:400001: feature index 200000000 would need " in refused(capsys, "learn", str(data), "--quiet")
+
+
+def wide_batch(columns: list[int]) -> Any:
+    rows = Sparse(np.arange(len(columns) + 1), np.array(columns, np.uint32), np.ones(len(columns), np.float32))
+    return SimpleNamespace(rows=rows, where=lambda row: f"data:{row + 1}")
+
+
+@pytest.mark.usefixtures("large_machine")
+def test_many_large_indices_may_take_all_memory() -> None:
+    def check(columns: list[int], before: int = 0) -> None:
+        check_isolated_terms(wide_batch(columns), max(columns) + 1, lambda features: 44 * features, before)
+
+    far = 200_000_000
+    check([1, 2, *range(far, far + 1000)])
+    with pytest.raises(ModelTooLarge, match=r"data:3: feature index 200000000 would need 8\.2 GiB"):
+        check([1, 2, *range(far, far + 999)])
+    check([1, 2, far], before=far - 1000)
+    with limit_memory(10 << 30):
+        check([1, 2, far])
 
 
 # --- Commands that fit a model to all examples, or search for one ---

@@ -5,7 +5,8 @@ before it is allocated, so that examples which bring nothing new cost nothing. W
 room: spare room is given up before an example is refused.
 
 The limit is, in this order: that of the `limit_memory` block around the call, the environment variable
-NOVIKOFF_MAX_MODEL_MEMORY, half of the memory of the machine or of its control group.
+NOVIKOFF_MAX_MODEL_MEMORY, half of the memory of the machine or of its control group. Of the last, few values with large
+indices may take 1 GiB only (`index_limit`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ ENVIRONMENT_VARIABLE = "NOVIKOFF_MAX_MODEL_MEMORY"
 COMMAND_LINE_OPTION = "--max-model-memory"
 MODEL_MEMORY_FRACTION = 0.5
 """Share of the memory for one model: while an array grows, the old one, two thirds as large, is there as well."""
+INDEX_BYTES = 1 << 30
+"""Memory that a few values may add to a model by their indices alone, unless a limit was set."""
 FALLBACK_BYTES = 2 << 30
 """The memory of a machine that does not say how much it has."""
 UNLIMITED_BYTES = 1 << 60
@@ -36,6 +39,7 @@ LABEL_BYTES = 300
 """A label, likewise, with its characters and counters."""
 
 _limit: ContextVar[int | None] = ContextVar("max_model_memory", default=None)
+_index_limit: ContextVar[int | None] = ContextVar("max_index_memory", default=None)
 
 
 class Growth(NamedTuple):
@@ -145,6 +149,16 @@ def model_limit() -> int:
     return default_memory(MODEL_MEMORY_FRACTION) if not text else _parse_variable(text)
 
 
+def index_limit() -> int:
+    """Return the bytes that a few values with large indices may add to a model: all of a limit that was set, or
+    INDEX_BYTES of the default. A wrong index in a file then ends the run before it takes half of the memory."""
+    limit = _index_limit.get()
+    if limit is not None:
+        return limit
+    is_set = bool(os.environ.get(ENVIRONMENT_VARIABLE))
+    return model_limit() if is_set else min(INDEX_BYTES, model_limit())
+
+
 @cache
 def _parse_variable(text: str) -> int:
     try:
@@ -154,13 +168,25 @@ def _parse_variable(text: str) -> int:
 
 
 @contextmanager
-def limit_memory(size: int | None) -> Iterator[None]:
-    """Limit models that grow in this block, in this thread, to so many bytes; None leaves the limit as it is."""
-    token = _limit.set(_limit.get() if size is None else size)
+def limit_memory(size: int | None, *, index_bytes: int | None = None) -> Iterator[None]:
+    """Limit models that grow in this block, in this thread, to this number of bytes; None leaves the limit as it is.
+    `index_bytes` replaces `index_limit`, which otherwise is the same."""
+    if size is None:
+        yield
+        return
+    token, index_token = _limit.set(size), _index_limit.set(size if index_bytes is None else index_bytes)
     try:
         yield
     finally:
         _limit.reset(token)
+        _index_limit.reset(index_token)
+
+
+@contextmanager
+def share_limits(models: int) -> Iterator[None]:
+    """Give each of this number of models an equal share of the limits."""
+    with limit_memory(model_limit() // models, index_bytes=index_limit() // models):
+        yield
 
 
 def check_size(needed: int, what: str, advice: str) -> None:

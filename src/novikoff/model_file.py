@@ -43,7 +43,6 @@ from novikoff.ledger import FIRST_LISTED, MAX_LISTED_MISTAKES, Ledger, LedgerCou
 from novikoff.meta.batch_estimator import BatchEstimator
 from novikoff.meta.internals import file_parts_of, load_file_parts, member_models_of, set_member_models
 from novikoff.model_verifier import (
-    INT64_RANGE,
     MAX_ENSEMBLE_DEPTH,
     VerifiedHeader,
     build_model,
@@ -232,7 +231,7 @@ def _run_to_header_and_tensors(
     if state.names is not None:
         tensors["names"] = as_text(list(state.names.columns))
     header = {
-        "labels": _check_labels(state.labels.listed()),
+        "labels": state.labels.listed(),
         "features": state.features,
         "precision": state.kind.name,
         "ledger": state.ledger.as_dict(),
@@ -246,14 +245,6 @@ def _run_to_header_and_tensors(
     if state.slot_names:
         tensors["slot_names"] = as_text(sorted(state.slot_names.items()))
     return header, tensors
-
-
-def _check_labels(listed: list[Any]) -> list[Any]:
-    """Return labels that a file can hold; InputError where one is a whole number that does not fit into 64 bits."""
-    for label in listed:
-        if isinstance(label, int) and label not in INT64_RANGE:
-            raise InputError(f"A label that is a number must fit into 64 bits to be saved, got {label}. Use texts.")
-    return listed
 
 
 def from_bytes(content: bytes, origin: str) -> Any:

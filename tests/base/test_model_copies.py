@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from novikoff import AROW, SGD, InputError, Kesler, MultilayerPerceptron, Perceptron, load, save
+from novikoff import AROW, SGD, Auto, InputError, Kesler, LabelError, MultilayerPerceptron, Perceptron, load, save
 from novikoff._compiled.dict_reader import WAITING_AT
-from novikoff.model_file import to_bytes
+from novikoff.model_file import _build_content, from_bytes, to_bytes, to_header_and_tensors
 
 X = np.random.default_rng(0).standard_normal((60, 4))
 Y = np.where(X[:, 0] > 0, "yes", "no")
@@ -64,13 +64,27 @@ def test_a_model_on_read_only_memory_predicts_and_is_saved_but_does_not_learn(mo
         frozen.partial_fit(X, Y)
 
 
-@pytest.mark.parametrize("label", [2**63, -(2**63) - 1, 2**70])
-def test_labels_that_a_file_can_not_hold_are_refused_when_it_is_written(label: int, tmp_path: Path) -> None:
-    model = Perceptron().learn_one({"a": 1.0}, 2**63 - 1).learn_one({"b": 1.0}, -(2**63))
-    save(model, tmp_path / "m.model")
-    assert load(tmp_path / "m.model").predict_one({"b": 1.0}) == -(2**63)
-    with pytest.raises(InputError, match=f"must fit into 64 bits to be saved, got {label}"):
-        save(Perceptron().learn_one({"a": 1.0}, 0).learn_one({"b": 1.0}, label), tmp_path / "m.model")
+@pytest.mark.parametrize("label", [10**15 + 1, -(10**15) - 1, 2e15, 2**63, 2**70, np.uint64(2**64 - 1)])
+@pytest.mark.parametrize("make", [Perceptron, Auto, lambda: Kesler(Perceptron())])
+def test_labels_of_size_above_1e15_are_refused(make: Any, label: Any) -> None:
+    model = make().learn_one({0: 1.0}, 10**15).learn_one({1: 1.0}, -(10**15))
+    before = to_bytes(model)
+    with pytest.raises(LabelError, match=r"must be of size up to 1e15, got .* Renumber the labels, or use texts\."):
+        model.learn_one({1: 1.0}, label)
+    assert to_bytes(model) == before
+    for learn in (make().fit, make().partial_fit):
+        with pytest.raises(LabelError, match="must be of size up to 1e15"):
+            learn([[0.0], [1.0]], np.array([0, label]))
+
+
+@pytest.mark.parametrize("make", [Perceptron, Auto, lambda: Kesler(Perceptron())])
+def test_files_of_models_with_larger_labels_are_loaded(make: Any) -> None:
+    """Earlier versions learned such labels."""
+    header, tensors = to_header_and_tensors(make().fit([[0.0, 1.0], [1.0, 0.0]] * 4, [0, 1] * 4))
+    header["labels"] = [-(2**63), 2**63 - 1]
+    model = from_bytes(_build_content(header, tensors), "m")
+    assert set(model.predict([[0.0, 1.0], [1.0, 0.0]])) <= {-(2**63), 2**63 - 1}
+    assert to_bytes(from_bytes(to_bytes(model), "m")) == to_bytes(model)
 
 
 def test_the_fast_path_is_used_again_after_an_interrupt_between_its_two_steps() -> None:

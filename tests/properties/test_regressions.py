@@ -292,7 +292,10 @@ def test_3_a_backup_is_for_its_owner_only(tmp_path: Path) -> None:
         ("control.svm", b"1 1:1\n-1\x0b2:1\n1 1:1\n"),
         ("control.vw", b"1 |a x\n-1 |a\x01y\n1 |a x\n"),
         ("label.svm", b"1 1:1\n9007199254740993 2:1\n1 1:1\n"),
+        ("less.svm", b"1 1:1\n1000000000000001 2:1\n1 1:1\n"),
         ("label.vw", b"1 |a x\n1e16 |a y\n1 |a x\n"),
+        ("less.vw", b"1 |a x\n1000000000000001 |a y\n1 |a x\n"),
+        ("label.jsonl", b'{"label":1,"a":1}\n{"label":1000000000000001,"a":2}\n{"label":1,"a":1}\n'),
     ],
 )
 def test_4_bad_bytes_and_large_labels_are_refused(name: str, lines: bytes, tmp_path: Path) -> None:
@@ -326,6 +329,16 @@ def test_4_a_large_index_is_named_before_memory_is_requested(more: list[str], tm
     done = run_command("learn", path, "--quiet", *more, NOVIKOFF_MAX_MODEL_MEMORY="64M")
     assert done.returncode == 2, done.stdout
     assert "wide.svm:3: feature index 20000000 would need" in done.stderr.decode()
+
+
+def test_4_a_large_index_takes_no_gigabytes_without_a_limit() -> None:
+    script = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30));" + (
+        "sys.argv[1:] = ['learn', '-']; runpy.run_module('novikoff', run_name='__main__')"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, check=False, input=b"1 200000000:1\n-1 1:1\n", capture_output=True, timeout=120)
+    assert done.returncode == 2, (done.returncode, done.stderr[-500:])
+    assert b"standard input:1: feature index 200000000 would need 8.2 GiB" in done.stderr
 
 
 def test_4_a_shard_that_is_replaced_between_rounds_is_noticed(tmp_path: Path, monkeypatch: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import np
 from novikoff.base.model_state import ModelState
-from novikoff.data.feature_limit import build_batch_too_wide_error
+from novikoff.data.feature_limit import build_batch_too_wide_error, check_isolated_indices
 from novikoff.data.labels.binary_labels import build_one_vs_rest_labels
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.data.names.feature_names import FeatureNames
@@ -111,6 +111,7 @@ class FileTrainer:
             raise InputError(
                 f"{batch.title}: has {batch.features} columns of features, but the model has {state.features}."
             )
+        check_isolated_indices(batch, self.reading, lambda n: state.bytes_needed(Growth(n)), state.features)
         try:
             self.model._ensure_capacity(state, batch.features)
         except ModelTooLarge as problem:

@@ -38,7 +38,7 @@ from novikoff.data.reader import DataReader
 from novikoff.data.shuffle.external import Shuffler
 from novikoff.errors import InputError, NovikoffError, TooManyLabelsError
 from novikoff.learner_registry import learner_class, names, variant_settings
-from novikoff.memory_limit import limit_memory, model_limit
+from novikoff.memory_limit import share_limits
 from novikoff.scheme_registry import scheme_class
 from novikoff.theory import mistake_bounds
 
@@ -125,7 +125,7 @@ def compare(
     chosen = list(only) or list_default_learners()
 
     def run(models: dict[str, Any], positive: str | None) -> Comparison:
-        with limit_memory(model_limit() // len(models)):
+        with share_limits(len(models)):
             return _run_comparison(titles, options, models, positive, passes, random_state)
 
     try:

@@ -105,8 +105,9 @@ def _read_examples(options: argparse.Namespace) -> tuple[Any, NDArray[Any], dict
     parts = MatrixBuilder(sum(os.path.getsize(t) for t in options.data if Path(t).is_file()))
     for batch in reading.batches():
         signals.raise_if_interrupted()
+        before = parts.features
         parts.add(batch)
-        check_width(batch, reading, lambda features: BYTES_PER_FEATURE * features)
+        check_width(batch, reading, lambda features: BYTES_PER_FEATURE * features, before)
     y = np.concatenate(parts.labels)
     if options.positive_label is not None:
         from novikoff.data.labels.binary_labels import merge_others

@@ -11,7 +11,12 @@ from novikoff._compiled.lazy_numpy import np
 from novikoff.data.reader import Batch, DataReader
 from novikoff.data.rows import Sparse, count_rows
 from novikoff.errors import ModelTooLarge
-from novikoff.memory_limit import COMMAND_LINE_OPTION, build_too_large_error, model_limit
+from novikoff.memory_limit import COMMAND_LINE_OPTION, build_too_large_error, index_limit, model_limit
+
+MIN_FEATURES_ADDED = 1 << 20
+"""Features that a batch must add before its indices are looked at: fewer need little memory."""
+MIN_VALUES_BEYOND = 1000
+"""Values of one batch from which on large indices are those of data with many features."""
 
 
 def build_row_too_wide_error(
@@ -63,10 +68,31 @@ def build_batch_too_wide_error(
     return build_too_large_error(what, needed(batch.features), limit, f"{advice}, or raise {COMMAND_LINE_OPTION}.")
 
 
-def check_width(batch: Batch, reading: DataReader, needed: Callable[[int], int]) -> None:
+def check_width(batch: Batch, reading: DataReader, needed: Callable[[int], int], before: int) -> None:
     """Raise ModelTooLarge where what is made of this batch would need more memory than the limit. `needed` returns the
-    bytes by the number of features."""
+    bytes by the number of features, of which there were `before`."""
     limit = model_limit()
     if needed(batch.features) > limit:
         columns = None if reading.names is None else reading.names.columns
         raise build_batch_too_wide_error(batch.settled(), reading, needed, limit, columns)
+    check_isolated_indices(batch, reading, needed, before)
+
+
+def check_isolated_indices(batch: Batch, reading: DataReader, needed: Callable[[int], int], before: int) -> None:
+    """Raise ModelTooLarge where fewer than MIN_VALUES_BEYOND values of this batch would add more than `index_limit` to
+    a model that had `before` features: such an index is rather wrong than one of many features."""
+    has_indices = reading.options.map is None and reading.format is not None and not reading.format.bits_used
+    if batch.features - before > MIN_FEATURES_ADDED and has_indices and isinstance(batch.rows, Sparse):
+        check_isolated_terms(batch.settled(), batch.features, needed, before)
+
+
+def check_isolated_terms(rows_with_place: Any, features: int, needed: Callable[[int], int], before: int) -> None:
+    """Check rows as `check_isolated_indices` does. They have `rows`, and `where`, which returns the place of a row."""
+    limit = needed(before) + index_limit()
+    if not limit < needed(features) or limit >= model_limit():
+        return
+    rows = rows_with_place.rows
+    first = bisect_right(range(features), limit, key=needed) - 1
+    beyond = rows.indices[: int(rows.starts[count_rows(rows)])] >= first
+    if 0 < np.count_nonzero(beyond) < MIN_VALUES_BEYOND:
+        raise build_row_too_wide_error(rows, features, rows_with_place.where, needed, limit)

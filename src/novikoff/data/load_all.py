@@ -57,10 +57,11 @@ def load_examples(reading: DataReader, *, needed: Callable[[int, int], int], pos
             or _has_label_lists(batch)
         ):
             raise InputError(f"{title}: there must be one label an example, but here are sets of them, or queries.")
+        before = parts.features
         parts.add(batch)
         known.update(parts.labels[-1].tolist())
         classes = len(known) if positive is None else min(len(known), 2)
-        check_width(batch, reading, partial(needed, classes))
+        check_width(batch, reading, partial(needed, classes), before)
         given = batch.parsed.weights
         weights.append(given.copy() if len(given) else np.ones(len(batch)))
     y, weight = np.concatenate(parts.labels), np.concatenate(weights)

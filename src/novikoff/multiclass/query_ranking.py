@@ -40,7 +40,7 @@ from novikoff.core.multiclass.pairwise_gradients import UPDATE_NAMES
 from novikoff.core.ranking_loop import Queries, RankingWorkspace, learn_queries
 from novikoff.data import validation
 from novikoff.data.canonical_rows import canonicalize
-from novikoff.data.feature_limit import build_row_too_wide_error
+from novikoff.data.feature_limit import MIN_FEATURES_ADDED, build_row_too_wide_error, check_isolated_terms
 from novikoff.data.query_groups import QueryBatch, iter_whole_queries
 from novikoff.data.rows import Rows, Sparse, count_rows
 from novikoff.data.shuffle.gather import gather_rows
@@ -386,6 +386,8 @@ class QueryFileTrainer(FileTrainer):
         def needed(features: int) -> int:
             return state.bytes_needed(Growth(features))
 
+        if documents.features - state.features > MIN_FEATURES_ADDED:
+            check_isolated_terms(documents, documents.features, needed, state.features)
         try:
             ensure_capacity(self.model, state, documents.features)
         except ModelTooLarge as problem:

@@ -334,7 +334,7 @@ BAD = [
     ("1,infinity,3", "column 'a' must be a finite number of size up to 1e15, but 'infinity' came."),
     (",2,3", "the label, column 'y', is missing."),
     ("nan,2,3", "the label, column 'y', is missing."),
-    ("yes,2,3", "the label, column 'y', must be a number as on the first lines, but 'yes' came."),
+    ("yes,2,3", "the label, column 'y', must be a number of size up to 1e15, as on the first lines, but 'yes' came."),
     (
         '1,2"5,3',
         f"a quote stands inside a cell, at '\"5,3': write it twice, and quotes around the cell. {QUOTES_AS_TEXT}",

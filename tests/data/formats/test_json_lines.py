@@ -262,7 +262,10 @@ BAD = {
     b'{"label":1,"a":1e}': ("number", "expected a number"),
     b'{"label":1,"a":1e+}': ("number", "expected a number"),
     b'{"label":1,"a":0x1}': ("syntax", "expected a comma"),
-    b'{"label":1,"a":NaN}': ("range", "numbers must be finite and of size up to 1e15, but 'NaN}' came"),
+    b'{"label":1,"a":NaN}': (
+        "range",
+        "numbers must be finite and of size up to 1e15 (larger labels must be strings), but 'NaN}' came",
+    ),
     b'{"label":1,"a":-Infinity}': ("range", "numbers must be finite"),
     b'{"label":1,"a":1e16}': ("range", "numbers must be finite"),
     b'{"label":1,"a":1e999}': ("range", "numbers must be finite"),

@@ -11,14 +11,18 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uint64
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.data.labels.binary_labels import to_plain_label
+from novikoff.data.labels.binary_labels import MAX_LABEL_NUMBER, to_plain_label
 from novikoff.data.rows import Rows
 from novikoff.data.text_source import BLOCK_BYTES, MAX_EXCERPT_BYTES, TextBlock, TextSource, find_last_line_end
 from novikoff.errors import InputError
 from novikoff.schema import check_fields
 
 LARGEST_VALUE = 1e15  # sums of squares stay within float32
-LARGEST_LABEL = 2.0**53 - 1  # larger whole numbers are not exact in double precision
+LARGEST_LABEL = float(MAX_LABEL_NUMBER)
+LARGE_LABEL_MESSAGE = (
+    "labels must be numbers of size up to 1e15, but {} came."
+    " Renumber the labels, or use --bad-lines skip to leave out such lines."
+)
 NO_LABEL_KEY = uint64(0x7FF8 << 48)  # the bits of NaN
 
 MISSING_INDICATOR = b"\x01missing"

@@ -31,7 +31,10 @@ REASONS = {
     ),
     3: ("quotes", f"a quoted cell begins here that has no end: {{came}}. {QUOTES_AS_TEXT}"),
     4: ("no label", "the label, column {column}, is missing."),
-    5: ("label", "the label, column {column}, must be a number as on the first lines, but {came} came."),
+    5: (
+        "label",
+        "the label, column {column}, must be a number of size up to 1e15, as on the first lines, but {came} came.",
+    ),
     6: ("number", "column {column} must be a number as on the first lines, but {came} came."),
     7: ("range", "column {column} must be a finite number of size up to 1e15, but {came} came."),
     8: ("missing", "column {column} has no value, which --missing error refuses."),

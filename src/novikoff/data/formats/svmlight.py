@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uninitialised
 from novikoff.data.formats.base import (
+    LARGE_LABEL_MESSAGE,
     BadLine,
     Format,
     ParsedBlock,
@@ -58,7 +59,7 @@ REASONS = {
     SEVERAL: ("several labels", "there must be one label, but {} came: several labels are for multi-label learners."),
     QID: ("qid", "qid must be a whole number right after the label, but {} came."),
     CONTROL: ("control byte", CONTROL_BYTE_MESSAGE),
-    LARGE_LABEL: ("label", "labels must be numbers of size up to 2^53 - 1 = 9007199254740991, but {} came."),
+    LARGE_LABEL: ("label", LARGE_LABEL_MESSAGE),
     RANGE: ("range", "values must be finite numbers of size up to 1e15, but {} came."),
 }
 SPAN_BYTES = 1 << 22

@@ -25,6 +25,7 @@ from novikoff._compiled.simd.byte_scan import PADDING_BYTES, to_int64
 from novikoff._compiled.simd.dot import get_unchecked
 from novikoff.data.delimiters import find_terms
 from novikoff.data.formats.base import (
+    LARGE_LABEL_MESSAGE,
     LARGEST_LABEL,
     LARGEST_VALUE,
     BadLine,
@@ -54,7 +55,7 @@ REASONS = {
     7: ("namespace", "expected |namespace:scale with a number as scale, but {} came."),
     8: ("interactions", "the interactions make more than {} features of this line: leave some out."),
     9: ("control byte", CONTROL_BYTE_MESSAGE),
-    10: ("label", "labels must be numbers of size up to 2^53 - 1 = 9007199254740991, but {} came."),
+    10: ("label", LARGE_LABEL_MESSAGE),
 }
 LABEL, IMPORTANCE, BAD_HEADING, NO_BAR, VALUE, RANGE, NAMESPACE, TOO_MANY_INTERACTIONS, CONTROL, LARGE_LABEL = REASONS
 BAR, COLON, QUOTE = 124, 58, 39

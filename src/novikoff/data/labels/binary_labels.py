@@ -16,6 +16,8 @@ from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.errors import InputError, LabelError, TooManyLabelsError
 
 MAX_LABEL_RANGE = 1 << 16  # labels
+MAX_LABEL_NUMBER = 10**15
+"""Size of labels that are numbers: every reader, the server and Python have the same limit, as values have."""
 ALL_EQUAL, THIRD_LABEL = -1, -2
 UNSEEN, ONE, SEVERAL = "unseen", "one", "several"
 
@@ -241,7 +243,18 @@ def find_unique(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArr
 
 
 def to_plain_label(label: Any) -> Any:
-    """NumPy's scalars as Python's; whole floats as integers, so that 1 and 1.0 are one label."""
+    """Return a label as Python's type, whole floats as integers, so that 1 and 1.0 are one label. Raise LabelError
+    where it can't be a label, or is a number of size above MAX_LABEL_NUMBER."""
+    value = convert_label(label)
+    if not isinstance(value, str) and abs(value) > MAX_LABEL_NUMBER:
+        raise LabelError(
+            f"A label that is a number must be of size up to 1e15, got {value}. Renumber the labels, or use texts."
+        )
+    return value
+
+
+def convert_label(label: Any) -> Any:
+    """Return a label as `to_plain_label` does, whatever its size: old model files have larger numbers."""
     value = label.item() if buffers.is_numpy_number(label) else label
     if isinstance(value, float):
         if not math.isfinite(value):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.data.labels.binary_labels import find_unique, to_plain_label
+from novikoff.data.labels.binary_labels import convert_label, find_unique, to_plain_label
 from novikoff.errors import LabelError
 
 K = TypeVar("K", bound=Any)
@@ -21,8 +21,9 @@ class ClassLabels:
 
     def __init__(self, known: Iterable[Any] = ()) -> None:
         self.numbers: dict[Any, int] = {}
-        for label in known:
-            self.number(label)
+        for label in map(convert_label, known):
+            check_same_type(self.numbers, label)
+            self.numbers.setdefault(label, len(self.numbers))
         self.told = len(self.numbers)
         """How many were known before the first example of theirs came."""
 
@@ -37,7 +38,7 @@ class ClassLabels:
     def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int64], ClassLabels]:
         """The classes of y, sorted, and the number of each label."""
         values, _, inverse = find_unique(y)
-        return inverse, cls(values)
+        return inverse, cls(map(to_plain_label, values))
 
     def named(self, classes: Any) -> ClassLabels:
         """These classes after being told of others; what is known keeps its number."""

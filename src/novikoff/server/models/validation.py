@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from novikoff.base.internals import state_of
-from novikoff.data.labels.binary_labels import BinaryLabels
+from novikoff.data.labels.binary_labels import MAX_LABEL_NUMBER, BinaryLabels
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.server.http.schemas import (
     Example,
@@ -108,9 +108,9 @@ def check_label(label: Any, limits: Limits) -> None:
             raise RequestError(
                 f"A label is a text, a whole number or a truth value, but {one!r} came.", "invalid-label"
             )
-        elif not isinstance(one, bool) and abs(one) >= 2**53:
+        elif not isinstance(one, bool) and abs(one) > MAX_LABEL_NUMBER:
             raise RequestError(
-                f"A label that is a number must be below 2^53 in size, but {one!r} came.", "invalid-label"
+                f"A label that is a number must be of size up to 1e15, got {one!r}.", "invalid-label"
             )
 
 

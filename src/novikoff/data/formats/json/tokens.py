@@ -28,7 +28,7 @@ REASONS = {
     10: ("syntax", "expected a comma or the end of the object or list"),
     11: ("syntax", "nothing may come after the object"),
     12: ("number", "expected a number as JSON writes it"),
-    13: ("range", "numbers must be finite and of size up to 1e15"),
+    13: ("range", "numbers must be finite and of size up to 1e15 (larger labels must be strings)"),
     14: ("depth", f"objects and lists may lie up to {MAX_DEPTH} deep in each other"),
     15: ("path", f"names joined to a path may have up to {MAX_PATH_BYTES} bytes"),
     16: ("label", "the label must be a number, a string, true or false"),
