@@ -101,6 +101,13 @@ class LabelSetCounts:
         self.true_positives, self.predicted, self.support = (np.zeros(n_labels, np.int64) for _ in range(3))
         self.examples = self.exact_matches = self.wrong_labels = 0
 
+    def reserve(self, n_labels: int) -> None:
+        """Make room for this number of labels."""
+        missing = max(0, n_labels - len(self.support))
+        self.true_positives, self.predicted, self.support = (
+            np.pad(counts, (0, missing)) for counts in (self.true_positives, self.predicted, self.support)
+        )
+
     def add(self, true: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> None:
         """Count a batch, given as two matrices with a row for each example and a column for each label."""
         wrong = true != predicted
