@@ -115,7 +115,6 @@ def _evaluate_classes(model: Any, path: str, batches: Iterator[Batch], options: 
     slices = _read_column(options) if options.by else None
     wrong: list[NDArray[np.bool_]] = []
     with ClassificationEvaluator(index, options.delta) as evaluator:
-        evaluator.tree_edges = None if edges is None else 0
         for batch in batches:
             scores = score_batch(score, batch)
             predicted = order[np.searchsorted(np.array(classes), model.choose(scores), sorter=order)]
@@ -132,7 +131,7 @@ def _evaluate_classes(model: Any, path: str, batches: Iterator[Batch], options: 
                 )
             )
             if edges is not None:
-                evaluator.tree_edges += _count_edges(edges, index.labels, true, predicted)
+                evaluator.add_tree_edges(_count_edges(edges, index.labels, true, predicted))
         result = evaluator.result()
     if result.examples == 0:
         raise InputError(f"{options.data}: no example has a label: evaluate needs labels to compare with.")

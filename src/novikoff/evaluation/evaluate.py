@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from novikoff.data import validation
 from novikoff.data.labels.binary_labels import to_plain_label
 from novikoff.errors import InputError
-from novikoff.evaluation.evaluators import ClassificationEvaluator, Codes, LabelIndex, LabelSetEvaluator
+from novikoff.evaluation.evaluators import DEFAULT_DELTA, ClassificationEvaluator, Codes, LabelIndex, LabelSetEvaluator
 from novikoff.evaluation.ranking import find_query_starts, measure_ranking, validate_grades
 from novikoff.evaluation.results import RankingResult, Result
 
 
-def evaluate(model: Any, X: Any, y: Any, *, qid: Any = None, confidence: float = 0.95, by: Any = None) -> Result:
+def evaluate(model: Any, X: Any, y: Any, *, qid: Any = None, delta: float = DEFAULT_DELTA, by: Any = None) -> Result:
     """Measure how well a fitted model predicts y.
 
     Parameters
@@ -29,8 +29,8 @@ def evaluate(model: Any, X: Any, y: Any, *, qid: Any = None, confidence: float =
         Their labels; sets of labels for a multi-label model, grades for a ranking model.
     qid : array, optional
         The query of each row, for a ranking model.
-    confidence : float
-        Of the intervals.
+    delta : float
+        How often an interval may miss the true value: intervals have confidence 1 − delta.
     by : array, optional
         A value for each row: the error is also given for the rows of each value.
 
@@ -47,17 +47,17 @@ def evaluate(model: Any, X: Any, y: Any, *, qid: Any = None, confidence: float =
     >>> round(result.accuracy, 4), result.confusion
     (0.6667, [[1, 0], [1, 1]])
     """
-    if not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence must be between 0 and 1, but is {confidence!r}.")
+    if not 0.0 < delta < 1.0:
+        raise InputError(f"delta must be between 0 and 1, but is {delta!r}.")
     if qid is not None or not hasattr(model, "classes_"):
         return _evaluate_ranking(model, X, y, qid)
     predicted = model.predict(X)
     if isinstance(predicted, list) or np.ndim(predicted) == 2:
-        return _evaluate_label_sets(model, predicted, y, confidence)
+        return _evaluate_label_sets(model, predicted, y, delta)
     classes = [to_plain_label(label) for label in model.classes_]
     index = LabelIndex([str(label) for label in classes])
     true = encode_labels(validation.validate_y(y, len(predicted)), index)
-    with ClassificationEvaluator(index, 1.0 - confidence) as evaluator:
+    with ClassificationEvaluator(index, delta) as evaluator:
         evaluator.add(
             true,
             encode_labels(np.asarray(predicted), index),
@@ -89,9 +89,9 @@ def _evaluate_ranking(model: Any, X: Any, y: Any, qid: Any) -> RankingResult:
     return RankingResult(found.queries, found.ndcg, found.map)
 
 
-def _evaluate_label_sets(model: Any, predicted: Any, y: Any, confidence: float) -> Result:
+def _evaluate_label_sets(model: Any, predicted: Any, y: Any, delta: float) -> Result:
     classes = [str(label) for label in model.classes_]
-    evaluator = LabelSetEvaluator(LabelIndex(classes), 1.0 - confidence)
+    evaluator = LabelSetEvaluator(LabelIndex(classes), delta)
     true = _to_sets(y, classes)
     validation.check_same_length(len(predicted), len(true))
     evaluator.add(true, _to_sets(predicted, classes))
@@ -103,5 +103,5 @@ def _to_sets(y: Any, classes: Sequence[str]) -> list[list[str]]:
     if hasattr(y, "toarray"):
         y = y.toarray()
     if isinstance(y, np.ndarray) and y.ndim == 2:
-        return [[classes[c] for c in np.flatnonzero(row)] for row in y]
+        return [[classes[c] for c in np.flatnonzero(row).tolist()] for row in y]
     return [sorted({str(to_plain_label(label)) for label in labels}) for labels in y]

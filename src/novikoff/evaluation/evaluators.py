@@ -99,6 +99,10 @@ class ClassificationEvaluator:
             self._count_slices([value for value, counts in zip(slices, labelled, strict=True) if counts], wrong)
         return wrong
 
+    def add_tree_edges(self, edges: int) -> None:
+        """Add the edges between true and predicted labels of a batch, where labels are the nodes of a tree."""
+        self.tree_edges = edges + (self.tree_edges or 0)
+
     def _store(self, stores: tuple[ScoreStore, ScoreStore], numbers: NDArray[np.float64], true: Codes) -> None:
         """Examples of a class that the model does not know are in neither store."""
         for code, store in enumerate(stores):
