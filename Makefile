@@ -18,13 +18,13 @@ demo: .venv/installed
 kernels: .venv/developer
 	$(BIN)/python -m novikoff._compiled.build
 
-# Writes the list of kernels again: all that tests and tests/kernel_matrix.py call. Numba compiles those that are not in the library yet.
+# Rewrite the manifest of kernels: all that the tests and tests/compiled/kernel_matrix.py call. Numba compiles kernels that the library lacks.
 CALLED := $(CURDIR)/build/called-kernels.txt
 manifest: .venv/developer .venv/chromium
 	rm -f $(CALLED) && mkdir -p build
-	NOVIKOFF_RECORD_KERNELS=$(CALLED) $(BIN)/python -m tests.kernel_matrix
+	NOVIKOFF_RECORD_KERNELS=$(CALLED) $(BIN)/python -m tests.compiled.kernel_matrix
 	NOVIKOFF_JIT=1 NOVIKOFF_RECORD_KERNELS=$(CALLED) $(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
-	$(BIN)/python -m tests.manifest --write $(CALLED)
+	$(BIN)/python -m tests.compiled.check_manifest --write $(CALLED)
 
 # A wheel for publication: all CPU levels, for Linux since 2014.
 wheel: .venv/developer
@@ -35,26 +35,22 @@ wheel: .venv/developer
 test: .venv/developer .venv/chromium kernels
 	@rm -f $(CALLED) && mkdir -p build
 	NOVIKOFF_RECORD_KERNELS=$(CALLED) $(BIN)/pytest -n 2 --dist worksteal -m "not slow"
-	$(BIN)/python -m tests.manifest $(CALLED)
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "not slow" tests/test_machine.py tests/test_twins.py tests/test_columns.py
+	$(BIN)/python -m tests.compiled.check_manifest $(CALLED)
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -m "plain_python and not slow" tests
 
 test-slow: .venv/developer .venv/chromium kernels
 	HYPOTHESIS_PROFILE=search $(BIN)/pytest -n 2
-	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=search $(BIN)/pytest -n 2 tests/test_machine.py tests/test_twins.py tests/test_sameness.py tests/test_theory.py \
-		tests/test_columns.py tests/test_schemes.py
+	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=search $(BIN)/pytest -n 2 -m "plain_python or plain_python_slow" tests
 
-# Lines of the package that tests reach, in three runs that are added up. Compiled loops can't be watched: a selection of the tests runs them as
-# Python, where what overflows warns. What speaks to a cluster is in the slow set.
-PLAIN := $(addprefix tests/test_,machine.py twins.py columns.py decimals.py hashing.py vw.py csv.py text.py auto.py \
-	confident_columns.py kernel_perceptron.py kernels.py svmlight.py jsonl.py bulk.py schemes.py maps.py network.py one_at_a_time.py \
-	score_lane.py winnow.py boolean_learners.py multiclass_svm.py online_to_batch.py query_ranking.py online_ensembles.py cache.py)
+# Measure line coverage of the package in three runs and add them up. Compiled kernels can't be traced, so the tests with the marker
+# plain_python or plain_python_coverage run them as Python, where an overflow warns. Tests of a Dask cluster are in the slow set.
 WATCHED := $(BIN)/coverage run -m pytest -q
 coverage: .venv/developer .venv/chromium kernels
 	rm -rf .coverage && mkdir .coverage
 	$(WATCHED) -n 2 --dist worksteal -m "not slow"
-	$(WATCHED) -m slow tests/test_cluster_dask.py tests/test_wheel.py
-	NUMBA_DISABLE_JIT=1 $(WATCHED) -n 2 --dist worksteal -m "not slow" -k "not scikit_learn and not real" \
-		-W ignore::RuntimeWarning $(PLAIN)
+	$(WATCHED) -m slow tests/distributed/test_dask_executor.py tests/packaging/test_wheel.py
+	NUMBA_DISABLE_JIT=1 $(WATCHED) -n 2 --dist worksteal -m "(plain_python or plain_python_coverage) and not slow" \
+		-k "not scikit_learn and not real" -W ignore::RuntimeWarning tests
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --skip-covered --show-missing --sort=cover
 
@@ -65,6 +61,7 @@ check: .venv/developer
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_style.py  # dialect words, duplicate classes, large folders, private access
 
 # Peers have an environment of their own, with novikoff in it: pairs are measured in one process where that is fair.
 bench: .venv/peers/installed

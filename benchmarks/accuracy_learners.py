@@ -34,7 +34,7 @@ def ours() -> dict[str, Callable[[bool, int], Any]]:
         AUTO: kesler(n.Auto),
         "arow": kesler(n.AROW),
         "sgd": kesler(n.SGD),
-        "sgd hinge, averaged": kesler(n.SGD, loss="hinge", rate=1.0, average=True, tail=4.0),
+        "sgd hinge, averaged": kesler(n.SGD, loss="hinge", learning_rate=1.0, average=True, averaging_power=4.0),
         "perceptron": kesler(n.Perceptron),
         "perceptron, averaged": kesler(n.Perceptron, average=True),
         "voted-perceptron": kesler(n.VotedPerceptron),

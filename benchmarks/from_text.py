@@ -19,10 +19,10 @@ from benchmarks.multiclass_vw import average_loss
 PERCEPTRON = ("--learner", "perceptron")
 ADAGRAD = ("--learner", "sgd", "--loss", "logistic")  # its schedule, unless told otherwise
 TWO, ONE = ("--threads", "2"), ("--threads", "1")
-HASHED = ("--format", "vw", "--bits", "18")
+HASHED = ("--format", "vw", "--hash-bits", "18")
 HINGE = ("--loss_function", "hinge", "--sgd")
 LOGISTIC = ("--loss_function", "logistic")
-JSON = ("--format", "jsonl", "--label", "_label", "--bits", "18")
+JSON = ("--format", "jsonl", "--label", "_label", "--hash-bits", "18")
 
 
 class Run(NamedTuple):

@@ -31,10 +31,16 @@ def ours(passes: int = 1) -> dict[str, Callable[[], Any]]:
     """For classes."""
     from novikoff import AROW, SGD, Kesler, OneVsAll, Perceptron
 
-    adagrad: dict[str, Any] = {"loss": "hinge", "schedule": "adagrad", "rate": 1.0, "average": True, "tail": 4.0}
+    adagrad: dict[str, Any] = {
+        "loss": "hinge",
+        "schedule": "adagrad",
+        "learning_rate": 1.0,
+        "average": True,
+        "averaging_power": 4.0,
+    }
     return {
         "Kesler AROW": lambda: Kesler(AROW(passes=passes)),
-        "Kesler SGD tail 4": lambda: Kesler(SGD(passes=passes, **adagrad)),
+        "Kesler SGD averaging power 4": lambda: Kesler(SGD(passes=passes, **adagrad)),
         "Kesler Perceptron avg": lambda: Kesler(Perceptron(passes=passes, average=True)),
         "OneVsAll Perceptron avg": lambda: OneVsAll(Perceptron(passes=passes, average=True)),
     }
@@ -54,7 +60,7 @@ def ours_for_queries() -> dict[str, Any]:
 
     return {
         "QueryRanking(Perceptron(average=True))": QueryRanking(Perceptron(average=True)),
-        "QueryRanking(AROW(r=1, tail=4))": QueryRanking(AROW(r=1.0, tail=4.0)),
+        "QueryRanking(AROW(r=1, averaging_power=4))": QueryRanking(AROW(r=1.0, averaging_power=4.0)),
         "QueryRanking(AROW())": QueryRanking(AROW()),
     }
 

@@ -1,52 +1,47 @@
-"""The tables as one HTML page that needs nothing else: ratios with their spread beside their targets, and growth."""
+"""Build the HTML page of the benchmark tables: ratios with their spread beside their targets, and growth."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from html import escape
+from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.measure import Entry, Limit, Row, Slope
+from benchmarks.measure import Limit, Row, Slope
 from benchmarks.tables import Table, document, measured
-from novikoff.reports import html_page, plot_theme
+from novikoff.reports import plot_theme
 from novikoff.reports.plot_theme import AXIS_COLOUR, PLOT_STYLES, TEXT_COLOUR
+from novikoff.reports.rendering import render_page
 
 HEIGHT = 32  # pixels that a row takes in a plot
-FILE = "speed.json"
-LEAST = 0.01  # share of a target, or of a limit, that is told from nothing at all: the axis is logarithmic
+LEAST = 0.01  # share of a target, or of a limit, below which values are drawn as one: the axis is logarithmic
 
 
 def page(tables: Sequence[Table]) -> str:
-    parts = [*html_page.render_head("Benchmarks – novikoff"), *_head(tables)]
-    for number, table in enumerate(tables, 1):
-        parts += [*_drawn(number, table), *_table(table)]
-    parts.append(f"<p>{html_page.render_save_link('Save the numbers, with every round, as JSON', FILE)}</p>")
-    return "\n".join([*parts, *html_page.render_foot(document(tables))])
-
-
-def _head(tables: Sequence[Table]) -> Iterator[str]:
     rows = [row for table in tables for row in table.rows]
-    reached = sum(row.reached() for row in rows)
-    yield '<header>\n<p class="lab">novikoff benchmarks</p>\n<h1>Side by side</h1>'
-    yield f'<p class="question">{reached} of {len(rows)} rows reach their target. Both sides of a row are measured in'
-    yield " alternate rounds; the ratio is the median over the rounds, the spread goes from the least to the largest."
-    yield f"</p>\n</header>\n{html_page.NO_SCRIPT_NOTICE}"
+    lead = (
+        f"{sum(row.reached() for row in rows)} of {len(rows)} rows reach their target. Both sides of a row are"
+        " measured in alternate rounds; the ratio is the median over the rounds, the spread goes from the least to the"
+        " largest."
+    )
+    values = {"lead": [lead], "parts": [_describe_table(number, table) for number, table in enumerate(tables, 1)]}
+    return render_page("benchmarks.html", document(tables), values, package="benchmarks")
 
 
-def _drawn(number: int, table: Table) -> Iterator[str]:
-    """Ratios, and what may not be exceeded, as shares of their targets: one axis for all units."""
+def _describe_table(number: int, table: Table) -> dict[str, Any]:
+    """Return plots and rows: ratios and limits are shares of their targets, so that all units share one axis."""
     rows = [row for row in table.rows if isinstance(row, Row | Limit)]
     slopes = [row for row in table.rows if isinstance(row, Slope)]
-    if rows:
-        told = "; ".join(f"{row.title}: {row.cells().found}, target {row.cells().target}" for row in rows)
-        note = "Ratio ÷ target, or limit ÷ what was found: at the line or to the right of it the target is reached."
-        yield from html_page.render_figure(number, table.heading, told, _ratios(rows, f"ratios-{number}"), note)
-    if slopes:
-        told = "; ".join(f"{row.title} {row.cells().found}" for row in slopes)
-        note = "Seconds over size, both logarithmic: medians of the rounds. The slope is in the table."
-        yield from html_page.render_figure(
-            100 + number, f"{table.heading}: time", told, _lines(slopes, f"growth-{number}"), note
-        )
+    return {
+        "heading": table.heading,
+        "about": measured(table),
+        "heads": ["", table.left, table.right, "found", "of the rounds", "target", ""],
+        "rows": [list(row.cells()) for row in table.rows],
+        "ratio_plot": _ratios(rows, f"ratios-{number}") if rows else "",
+        "ratio_description": "; ".join(
+            f"{row.title}: {row.cells().found}, target {row.cells().target}" for row in rows
+        ),
+        "growth_plot": _lines(slopes, f"growth-{number}") if slopes else "",
+        "growth_description": "; ".join(f"{row.title} {row.cells().found}" for row in slopes),
+    }
 
 
 def shares(row: Row | Limit) -> tuple[float, float, float]:
@@ -124,17 +119,3 @@ def _lines(slopes: Sequence[Slope], place: str) -> str:
     ]
     axes = {"xaxis": plot_theme.build_log_axis("examples"), "yaxis": plot_theme.build_log_axis("seconds")}
     return plot_theme.render_plot(traces, plot_theme.build_layout(height=460, **axes), place)
-
-
-def _table(table: Table) -> Iterator[str]:
-    heads = ("", table.left, table.right, "found", "of the rounds", "target", "")
-    yield f"<p>{escape(measured(table))}</p>"
-    yield '<div class="table">\n<table>\n<thead><tr>' + "".join(f'<th scope="col">{escape(h)}</th>' for h in heads)
-    yield "</tr></thead>\n<tbody>"
-    yield from map(_row, table.rows)
-    yield "</tbody>\n</table>\n</div>"
-
-
-def _row(row: Entry) -> str:
-    title, *cells = row.cells()
-    return f'<tr><th scope="row">{escape(title)}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"

@@ -96,7 +96,7 @@ def server(*command: str) -> Iterator[int]:
 def ours() -> Iterator[int]:
     folder = tempfile.mkdtemp(dir=Path.cwd())
     try:
-        with server("-m", "novikoff", "serve", "--data", folder, "--port", "0") as port:
+        with server("-m", "novikoff", "serve", "--data-dir", folder, "--port", "0") as port:
             post(port, "/v1/models", json.dumps({"name": "m"}).encode(), "application/json")
             yield port
     finally:

@@ -14,9 +14,9 @@ from benchmarks.from_text import Run, vw_training
 from benchmarks.from_text import training as compared
 from benchmarks.measure import Failed, Limit, Row, compare, python, warm
 
-KESLER = ("--scheme", "kesler", "--learner", "perceptron")
-HINGE = ("--scheme", "ova", "--learner", "sgd", "--loss", "hinge", "--schedule", "constant")
-ADAGRAD = ("--scheme", "ova", "--learner", "sgd", "--loss", "logistic")
+KESLER = ("--multiclass", "kesler", "--learner", "perceptron")
+HINGE = ("--multiclass", "ova", "--learner", "sgd", "--loss", "hinge", "--schedule", "constant")
+ADAGRAD = ("--multiclass", "ova", "--learner", "sgd", "--loss", "logistic")
 
 
 def ours(file: Path, *options: str) -> Run:

@@ -51,7 +51,7 @@ def proc(root: Path, **files: str) -> str:
     return str(root)
 
 
-def test_the_memory_of_the_machine_is_the_smallest_of_all_that_is_said(tmp_path: Path) -> None:
+def test_the_memory_of_the_machine_is_the_smallest_reported_limit(tmp_path: Path) -> None:
     meminfo = "MemTotal:  8000 kB\nMemFree: 1 kB\nMemAvailable:   6000 kB\n"
     assert ml.read_machine_memory(proc(tmp_path / "plain", proc__meminfo=meminfo)) == 8000 * 1024
     assert ml.read_machine_memory(str(tmp_path / "nothing")) is None
@@ -68,7 +68,7 @@ def test_the_memory_of_the_machine_is_the_smallest_of_all_that_is_said(tmp_path:
 
 
 @pytest.mark.parametrize("text", ["", "2Q", "-1", "0", "1e3", "nan", "9999999T", "١G"])
-def test_sizes_that_make_no_sense_are_refused(text: str) -> None:
+def test_invalid_sizes_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="such as 512M or 2G"):
         ml.parse_size(text)
 
@@ -87,7 +87,7 @@ def test_the_limit_comes_from_the_block_then_the_environment_then_the_machine(mo
         ml.model_limit()
 
 
-def test_spare_room_is_given_up_before_anything_is_refused() -> None:
+def test_spare_capacity_is_reduced_before_an_example_is_refused() -> None:
     with limit_memory(1000):
         assert ml.choose_capacity(50, 100, lambda n: 10 * n, "x", "y") == 100
         assert ml.choose_capacity(80, 160, lambda n: 10 * n, "x", "y") == 100
@@ -104,7 +104,7 @@ ONE_BY_ONE = [
     VotedPerceptron(),
     KernelPerceptron(kernel="poly:2"),
     KernelPerceptron(kernel="poly:2", budget=20, drop="project"),
-    MultilayerPerceptron(hidden=(4,)),
+    MultilayerPerceptron(hidden_layer_sizes=(4,)),
     Kesler(Perceptron()),
     Kesler(BinaryAuto()),
     OneVsAll(AROW()),
@@ -123,7 +123,7 @@ def next_example(model: Any, k: int) -> tuple[dict[str, float], Any, list[Any]]:
 
 
 @pytest.mark.parametrize("model", ONE_BY_ONE, ids=str)
-def test_what_is_estimated_before_is_enough_for_what_is_allocated_then(model: Any) -> None:
+def test_estimates_cover_the_allocated_memory(model: Any) -> None:
     """Every example is learned within the memory that was estimated for it, and the arrays are not larger than that."""
     model = type(model)(**model.get_params(deep=False))
     for k in range(40):
@@ -180,7 +180,7 @@ def test_features_times_classes_are_limited_together() -> None:
 
 
 @pytest.mark.parametrize("model", [KernelPerceptron(kernel="poly:2"), VotedPerceptron()], ids=str)
-def test_kept_examples_are_limited_in_batches_too(model: Any) -> None:
+def test_stored_examples_are_limited_in_batches(model: Any) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(4000, 20)), rng.integers(0, 2, 4000)
     with limit_memory(200_000), pytest.raises(ModelTooLarge, match="kept"):
@@ -217,16 +217,16 @@ def test_learn_names_the_row_and_the_index_that_would_need_too_much(tmp_path: Pa
     assert learn("--max-model-memory", "much", str(data)).stderr.startswith("novikoff: --max-model-memory: A size")
 
 
-def test_learn_names_the_row_of_a_name_or_says_that_bits_are_too_many(tmp_path: Path) -> None:
+def test_learn_names_the_row_of_a_name_or_reports_too_many_bits(tmp_path: Path) -> None:
     data = tmp_path / "data.jsonl"
     data.write_text("".join(f'{{"label": {k % 2}, "name{k}": 1}}\n' for k in range(3000)))
-    done = learn("--max-model-memory", "300K", "--no-shuffle", "--bits", "0", str(data))
+    done = learn("--max-model-memory", "300K", "--no-shuffle", "--hash-bits", "0", str(data))
     assert "would need" in done.stderr
-    assert "Use --bits to hash features, or raise --max-model-memory." in done.stderr
+    assert "Use --hash-bits to hash features, or raise --max-model-memory." in done.stderr
     text = tmp_path / "data.vw"
     text.write_text("1 | a\n-1 | b\n")
-    done = learn("--max-model-memory", "1M", "--bits", "24", str(text))
-    assert "Use fewer --bits, or raise --max-model-memory." in done.stderr
+    done = learn("--max-model-memory", "1M", "--hash-bits", "24", str(text))
+    assert "Use fewer --hash-bits, or raise --max-model-memory." in done.stderr
 
 
 # --- Commands that fit a model to all examples, or search for one ---
@@ -234,7 +234,7 @@ def test_learn_names_the_row_of_a_name_or_says_that_bits_are_too_many(tmp_path: 
 WIDE = "1 1:1\n-1 2:1\n1 200000000:1\n-1 3:1\n"
 
 
-def refused(capsys: Any, *arguments: str) -> str:
+def run_refused(capsys: Any, *arguments: str) -> str:
     """Run a command in this process; return the last line of its error output."""
     assert main([*arguments]) == 2
     return str(capsys.readouterr().err.splitlines()[-1])
@@ -250,7 +250,7 @@ def test_ensembles_from_files_name_the_row_and_the_index(
     data = tmp_path / "wide.svm"
     data.write_text(WIDE)
     more = [] if learner is None else ["--learner", learner]
-    said = refused(capsys, "learn", str(data), "--quiet", "--max-model-memory", "1G", "--scheme", scheme, *more)
+    said = run_refused(capsys, "learn", str(data), "--quiet", "--max-model-memory", "1G", "--multiclass", scheme, *more)
     assert said.startswith(f"novikoff: {data}:3: feature index 200000000 would need ")
     assert said.endswith("for the model, but the limit is 1 GiB. Renumber the features, or raise --max-model-memory.")
 
@@ -262,17 +262,21 @@ def test_other_commands_name_the_row_and_the_index(command: list[str], limit: st
     """The models that are compared share the limit."""
     data = tmp_path / "wide.svm"
     data.write_text(WIDE)
-    said = refused(capsys, *command, str(data), "--quiet", "--max-model-memory", "100M")
+    said = run_refused(capsys, *command, str(data), "--quiet", "--max-model-memory", "100M")
     assert f"{data}:3: feature index 200000000 would need " in said
     assert f"but the limit is {limit}" in said
 
 
-@pytest.mark.parametrize("model", [Perceptron(), Bagging(members=3), AdaBoost(rounds=3), RandomForest(trees=3)])
+@pytest.mark.parametrize(
+    "model", [Perceptron(), Bagging(n_estimators=3), AdaBoost(n_estimators=3), RandomForest(n_estimators=3)]
+)
 def test_certify_names_the_row_and_the_index(model: Any, tmp_path: Path, capsys: Any) -> None:
     data = tmp_path / "wide.svm"
     data.write_text(WIDE)
     novikoff.model_file.save(model.fit([[0.0, 1.0], [1.0, 0.0]] * 4, [0, 1] * 4), tmp_path / "it.model")
-    said = refused(capsys, "certify", str(tmp_path / "it.model"), str(data), "--quiet", "--max-model-memory", "100M")
+    said = run_refused(
+        capsys, "certify", str(tmp_path / "it.model"), str(data), "--quiet", "--max-model-memory", "100M"
+    )
     assert f"{data}:3: feature index 200000000 would need " in said
 
 
@@ -280,22 +284,32 @@ def test_certify_says_that_a_model_learns_from_arrays_only(tmp_path: Path, capsy
     data = tmp_path / "data.svm"
     data.write_text("0 1:1\n1 2:1\n2 3:1\n")
     novikoff.model_file.save(MulticlassSVM().fit(np.eye(3), [0, 1, 2]), tmp_path / "it.model")
-    said = refused(capsys, "certify", str(tmp_path / "it.model"), str(data), "--quiet")
+    said = run_refused(capsys, "certify", str(tmp_path / "it.model"), str(data), "--quiet")
     assert "MulticlassSVM learns from arrays, not from files" in said
 
 
 def test_queries_name_the_row_of_the_query_that_is_too_wide(tmp_path: Path, capsys: Any) -> None:
     data = tmp_path / "wide.svm"
     data.write_text("1 qid:1 1:1\n2 qid:1 2:1\n1 qid:2 3:1\n3 qid:2 200000000:1\n2 qid:3 3:1\n")
-    said = refused(capsys, "learn", str(data), "--quiet", "--max-model-memory", "100M")
+    said = run_refused(capsys, "learn", str(data), "--quiet", "--max-model-memory", "100M")
     assert f"{data}:4: feature index 200000000 would need 2.98 GiB" in said
 
 
 def test_a_map_that_is_too_wide_is_named_with_its_option(tmp_path: Path, capsys: Any) -> None:
     data = tmp_path / "data.svm"
     data.write_text("1 1:1\n-1 2:1\n")
-    arguments = ["learn", str(data), "--quiet", "--max-model-memory", "100M", "--map", "poly:2", "--map-bits", "28"]
-    assert "Use fewer --map-bits, or raise --max-model-memory." in refused(capsys, *arguments)
+    arguments = [
+        "learn",
+        str(data),
+        "--quiet",
+        "--max-model-memory",
+        "100M",
+        "--feature-map",
+        "poly:2",
+        "--feature-map-bits",
+        "28",
+    ]
+    assert "Use fewer --feature-map-bits, or raise --max-model-memory." in run_refused(capsys, *arguments)
 
 
 def test_trees_of_wide_rows_are_grown_on_the_columns_that_have_values(tmp_path: Path) -> None:
@@ -307,7 +321,11 @@ def test_trees_of_wide_rows_are_grown_on_the_columns_that_have_values(tmp_path: 
     columns = np.array([7, far, far + 1])
     X = scipy.csr_array((values.ravel(), np.tile(columns, rows), np.arange(0, 3 * rows + 1, 3)), shape=(rows, far + 2))
     narrow = scipy.csr_array(values)
-    for make in (lambda: DecisionTree(depth=3), lambda: AdaBoost(rounds=5), lambda: Bagging(members=5, n_jobs=2)):
+    for make in (
+        lambda: DecisionTree(max_depth=3),
+        lambda: AdaBoost(n_estimators=5),
+        lambda: Bagging(n_estimators=5, n_jobs=2),
+    ):
         wide, plain = make().fit(X, y), make().fit(narrow, y)
         assert np.array_equal(wide.predict(X), plain.predict(narrow))
         trees, same = wide._require_fitted().members, plain._require_fitted().members
@@ -320,11 +338,11 @@ def test_members_of_an_ensemble_are_limited_together() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 4)), rng.integers(0, 2, 300)
     with limit_memory(100_000), pytest.raises(ModelTooLarge, match=r"\d+ members would need"):
-        RandomForest(trees=200, n_jobs=2).fit(X, y)
+        RandomForest(n_estimators=200, n_jobs=2).fit(X, y)
     with limit_memory(100_000):
-        RandomForest(trees=3).fit(X, y)
+        RandomForest(n_estimators=3).fit(X, y)
     with limit_memory(20_000), pytest.raises(ModelTooLarge, match=r"500 features would need"):
-        Bagging(Perceptron(), members=50).fit(rng.normal(size=(20, 500)), y[:20])
+        Bagging(Perceptron(), n_estimators=50).fit(rng.normal(size=(20, 500)), y[:20])
     with limit_memory(20_000), pytest.raises(ModelTooLarge, match=r"500 features with 2 classes would need"):
         MulticlassSVM().fit(rng.normal(size=(20, 500)), y[:20])
 

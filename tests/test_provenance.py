@@ -39,7 +39,7 @@ def runs(path: str) -> Any:
 
 
 @pytest.mark.usefixtures("data")
-def test_without_the_option_a_file_has_none_and_depends_on_the_model_alone() -> None:
+def test_without_the_option_a_file_has_no_provenance() -> None:
     assert learn("a.svm", "b.svm", "--save", "ab.model") == 0
     assert learn("a.svm", "--save", "a.model", "--provenance") == 0
     assert main(["learn", "--quiet", "b.svm", "--resume", "a.model", "--save", "resumed.model"]) == 0
@@ -63,7 +63,7 @@ def test_version_time_and_digests_are_stored(data: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.usefixtures("data")
-def test_a_model_that_goes_on_keeps_its_earlier_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_resumed_model_keeps_its_earlier_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert learn("a.svm", "--save", "m.model", "--provenance") == 0
     assert main(["learn", "--quiet", "b.svm", "--resume", "m.model", "--save", "m.model", "--provenance"]) == 0
     assert [[file["name"] for file in run["files"]] for run in runs("m.model")] == [["a.svm"], ["b.svm"]]
@@ -77,15 +77,15 @@ def test_a_model_that_goes_on_keeps_its_earlier_runs(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.usefixtures("data")
-def test_what_is_no_file_has_no_digest() -> None:
+def test_built_in_data_has_no_digest() -> None:
     assert main(["learn", "--quiet", "breast-cancer", "--save", "m.model", "--provenance"]) == 0
     assert runs("m.model")[0]["files"] == [{"name": "breast-cancer"}]
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("data")
-def test_ensembles_have_it_as_well() -> None:
-    saved = ["--save", "m.model", "--provenance", "--quiet", "--scheme", "bagging", "--members", "2"]
+def test_ensembles_store_provenance() -> None:
+    saved = ["--save", "m.model", "--provenance", "--quiet", "--multiclass", "bagging", "--n-estimators", "2"]
     assert main(["learn", "breast-cancer", *saved]) == 0
     assert runs("m.model")[0]["novikoff"] == __version__
 
@@ -107,7 +107,7 @@ def test_the_option_needs_a_file_to_save(capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize("epoch", ["", "now", "1.5", "9" * 30])
-def test_a_time_that_is_none(epoch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_time_is_refused(epoch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
     with pytest.raises(InputError, match="SOURCE_DATE_EPOCH"):
         provenance.describe_run("1", {})
@@ -135,7 +135,7 @@ RUN = {"novikoff": "1", "created": "2026-01-01T00:00:00Z", "files": [{"name": "a
         {"format": 1, "runs": [RUN] * 10_001},
     ],
 )
-def test_a_record_made_by_hand_is_refused(wrong: Any, tmp_path: Path) -> None:
+def test_a_handwritten_record_is_refused(wrong: Any, tmp_path: Path) -> None:
     with pytest.raises(SchemaError):
         provenance.check_provenance(wrong)
     model = Perceptron().learn_one({"a": 1.0}, "x").learn_one({"b": 1.0}, "y")

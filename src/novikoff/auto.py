@@ -16,6 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from novikoff.base.estimator import BaseEstimator
+from novikoff.base.internals import (
+    check_rows,
+    fit_rows,
+    inner_learner_of,
+    require_state,
+    run_settings_of,
+    set_state,
+    state_of,
+)
 from novikoff.base.model_lock import exclusive_lock, lock_free
 from novikoff.core.multiclass.loop import N_CLASSES, VIOLATIONS
 from novikoff.core.updaters.weighted_majority import (
@@ -53,12 +62,12 @@ class Auto(BaseEstimator):
 
     Parameters
     ----------
-    shrink : float
+    beta : float
         β, from 0.01 to 0.99: what is left of a vote after a mistake.
-    share : float
+    fixed_share : float
         α, from 0 to 0.1: which share of all votes is redistributed evenly after a wrong prediction.
-    bias : bool
-        Add a feature that is always 1.
+    fit_intercept : bool
+        Add a feature that is always 1, the bias.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -90,7 +99,7 @@ class Auto(BaseEstimator):
     ('spam', 'work')
     """
 
-    multi_class = True
+    _accepts_multiclass = True
     tie = "positive"
     _model: Any = None
     """The learner that does the work, once something was learned: BinaryAuto, or Kesler around it."""
@@ -98,16 +107,16 @@ class Auto(BaseEstimator):
     def __init__(
         self,
         *,
-        shrink: float = 0.8,
-        share: float = 0.001,
-        bias: bool = True,
+        beta: float = 0.8,
+        fixed_share: float = 0.001,
+        fit_intercept: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
     ) -> None:
-        self.shrink = shrink
-        self.share = share
-        self.bias = bias
+        self.beta = beta
+        self.fixed_share = fixed_share
+        self.fit_intercept = fit_intercept
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
@@ -115,19 +124,19 @@ class Auto(BaseEstimator):
     @classmethod
     def _from_model(cls, model: Any) -> Any:
         """Return a fitted Auto that a BinaryAuto, or Kesler's construction of it, works for."""
-        auto = cls(**model.inner.get_params())
+        auto = cls(**inner_learner_of(model).get_params())
         auto._model = model
         return auto
 
     @property
-    def inner(self) -> BinaryAuto:
+    def _inner_learner(self) -> BinaryAuto:
         """The learner of two classes with these settings; it has learned nothing."""
         return BinaryAuto(**self.get_params())
 
     def set_params(self, **params: Any) -> Self:
         super().set_params(**params)
         if self._model is not None:
-            self._model.inner.set_params(**params)
+            inner_learner_of(self._model).set_params(**params)
         return self
 
     # --- Learning ---
@@ -139,12 +148,12 @@ class Auto(BaseEstimator):
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, classes: Any = None) -> int:
         """Do what fit does, with all of `classes` known where given; return the mistakes of the first pass."""
-        model: Any = self.inner
+        model: Any = self._inner_learner
         try:
-            mistakes: int = model._fit_rows(X, y, sample_weight, classes=classes)
+            mistakes: int = fit_rows(model, X, y, sample_weight, classes=classes)
         except TooManyLabelsError:
             model = Kesler(model)
-            mistakes = model._fit_rows(X, y, sample_weight, classes=classes)
+            mistakes = fit_rows(model, X, y, sample_weight, classes=classes)
         self._model = model
         return mistakes
 
@@ -153,7 +162,7 @@ class Auto(BaseEstimator):
 
         `classes` names all classes at the first call, where they are known. Otherwise new ones may arrive at any time.
         """
-        model = self.inner if self._model is None else self._model
+        model = self._inner_learner if self._model is None else self._model
         try:
             model.partial_fit(X, y, classes, sample_weight)
         except TooManyLabelsError:
@@ -166,7 +175,7 @@ class Auto(BaseEstimator):
 
     def _partial_fit_with_third_label(self, model: Any, X: Any, y: Any, classes: Any, weights: Any) -> Any:
         """Learn rows among which a third label arrives; return the model of many classes."""
-        if classes is not None and model._state is None:
+        if classes is not None and state_of(model) is None:
             return Kesler(model).partial_fit(X, y, classes, weights)
         y = validation.validate_y(y)
         start = 0 if classes is not None else find_third_label(y, model)
@@ -175,8 +184,8 @@ class Auto(BaseEstimator):
             model.partial_fit(slice_any_rows(X, 0, start), y[:start], None, slice_any_rows(weights, 0, start))
         many = to_multiclass(model)
         if start:
-            many._check_rows(
-                many._require_fitted(), validation.validate_batch(X, kind=many._require_fitted().kind).rows
+            check_rows(
+                many, require_state(many), validation.validate_batch(X, kind=require_state(many).kind).rows
             )  # names rows of all of X
         return many.partial_fit(
             slice_any_rows(X, start, None), y[start:], classes, slice_any_rows(weights, start, None)
@@ -200,7 +209,7 @@ class Auto(BaseEstimator):
 
     def _learn_slow_path(self, x: Any, y: Any) -> None:
         """Learn the first example, or the first one of a third label; under the lock."""
-        model = self.inner if self._model is None else self._model
+        model = self._inner_learner if self._model is None else self._model
         try:
             model.learn_one(x, y)
         except TooManyLabelsError:
@@ -244,7 +253,7 @@ class Auto(BaseEstimator):
     @property
     def votes_(self) -> dict[str, float]:
         """The vote of each member."""
-        return self.inner._member_votes(self._require_model("votes_")._state)
+        return self._inner_learner.member_votes(state_of(self._require_model("votes_")))
 
     # Attributes of the learner that does the work. Not by __getattr__, which slows down access to all attributes.
     classes_ = delegate_attribute("classes_")
@@ -274,7 +283,7 @@ class Auto(BaseEstimator):
 def as_auto(model: Any) -> Any:
     """Return an Auto where that is what learned this model, any other model itself."""
     binary = isinstance(model, BinaryAuto)
-    many = isinstance(model, Kesler) and isinstance(model.inner, BinaryAuto) and model.update == "top"
+    many = isinstance(model, Kesler) and isinstance(inner_learner_of(model), BinaryAuto) and model.update == "top"
     return Auto._from_model(model) if binary or many else model
 
 
@@ -286,9 +295,9 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
     columns. What is noted of the size of scores is their variance over the columns: (z/2)² where it was z².
     """
     many = Kesler(BinaryAuto(**model.get_params()))
-    old = model._require_fitted().copy()
+    old = require_state(model).copy()
     state: Any = MulticlassState(
-        **{**vars(old), "labels": ClassLabels(old.labels.known()), "settings": many._run_settings()}
+        **{**vars(old), "labels": ClassLabels(old.labels.known()), "settings": run_settings_of(many)}
     )
     state.feature_sample = old.feature_sample.copy()
     state.label_order = None if old.label_order is None else old.label_order.with_class_numbers()
@@ -303,13 +312,13 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
     council.scalars[SCORE_SQUARES : SCORE_SQUARES + N_MEMBERS] /= 4.0
     state.column_counters.counts[N_CLASSES], state.column_counters.counts[VIOLATIONS] = 2, state.ledger.mistakes
     state.column_counters.times[:2] = state.ledger.examples
-    many._set_state(state)
+    set_state(many, state)
     return many
 
 
 def find_third_label(y: NDArray[Any], model: Any) -> int:
     """Return the first row whose label makes a third one, after those that the model knows."""
-    known = [] if model._state is None else model._state.labels.known()
+    known = [] if state_of(model) is None else state_of(model).labels.known()
     values, first = np.unique(y, return_index=True)
     new = sorted(int(row) for value, row in zip(values.tolist(), first, strict=True) if value not in known)
     return new[2 - len(known)]

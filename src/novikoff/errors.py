@@ -11,10 +11,10 @@ class NovikoffError(Exception):
 
     >>> from novikoff import NovikoffError, Perceptron
     >>> try:
-    ...     Perceptron(rate=0.0).fit([[1.0], [2.0]], [0, 1])
+    ...     Perceptron(learning_rate=0.0).fit([[1.0], [2.0]], [0, 1])
     ... except NovikoffError as problem:
     ...     print(problem)
-    rate must be a number above 0, but is 0.0.
+    learning_rate must be a number above 0, but is 0.0.
     """
 
 

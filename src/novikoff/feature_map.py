@@ -22,10 +22,10 @@ class FeatureMap(BaseEstimator):
 
     Parameters
     ----------
-    map : what becomes of a row. poly:2 is all products of up to two features, each times the root of its multinomial
-        coefficient, so that with a bias x·z becomes (1 + x·z)²; products:2 is features and products of two different
-        ones; powers:3 is x, x² and x³ of each; conjunctions:2 is products:2 for features that are 0 or 1.
-    map_bits : products are hashed into 2^map_bits slots; None gives each a column of its own.
+    feature_map : what becomes of a row. poly:2 is all products of up to two features, each times the root of its
+        multinomial coefficient, so that with a bias x·z becomes (1 + x·z)²; products:2 is features and products of two
+        different ones; powers:3 is x, x² and x³ of each; conjunctions:2 is products:2 for features that are 0 or 1.
+    feature_map_bits : products are hashed into 2^feature_map_bits slots; None gives each a column of its own.
 
     >>> from novikoff import FeatureMap, Perceptron
     >>> from sklearn.pipeline import make_pipeline
@@ -37,13 +37,13 @@ class FeatureMap(BaseEstimator):
     ['x0', 'x1', 'x0*x1']
     """
 
-    def __init__(self, map: str = "poly:2", map_bits: int | None = None) -> None:
-        self.map = map
-        self.map_bits = map_bits
+    def __init__(self, feature_map: str = "poly:2", feature_map_bits: int | None = None) -> None:
+        self.feature_map = feature_map
+        self.feature_map_bits = feature_map_bits
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Takes note of the number of features, and of their names."""
-        chosen, batch = MapSpec.spelled(self.map, self.map_bits), validation.validate_batch(X)
+        chosen, batch = MapSpec.spelled(self.feature_map, self.feature_map_bits), validation.validate_batch(X)
         _check_rows(batch)
         chosen.columns(batch.features)
         self.n_features_in_ = batch.features
@@ -60,7 +60,7 @@ class FeatureMap(BaseEstimator):
         known = None if names is None else names.tolist()
         validation.check_features(type(self).__name__, self.n_features_in_, known, batch)
         _check_rows(batch)
-        mapper = Mapper(MapSpec.spelled(self.map, self.map_bits))
+        mapper = Mapper(MapSpec.spelled(self.feature_map, self.feature_map_bits))
         try:
             pieces = [rows for rows, _, _ in mapper.pieces(batch.rows, batch.features)]
         except UnmappableRowError as problem:
@@ -72,7 +72,7 @@ class FeatureMap(BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of all columns: x0*x1 or, where features have names, size*age."""
-        chosen = MapSpec.spelled(self.map, self.map_bits)
+        chosen = MapSpec.spelled(self.feature_map, self.feature_map_bits)
         names = getattr(self, "feature_names_in_", input_features)
         known = [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(name) for name in names]
         return np.array([chosen.name(j, known) for j in range(chosen.columns(len(known)))], object)

@@ -19,7 +19,18 @@ from typing import Any
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.base.estimator import BaseEstimator
+from novikoff.base.internals import (
+    build_updater,
+    checked_state_of,
+    extra_arrays_of,
+    is_facade,
+    plain_settings_of,
+    run_settings_of,
+    set_state,
+    state_from_file,
+    trim_state,
+    working_model_of,
+)
 from novikoff.base.model_lock import shared_lock
 from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import OnlineClassifier
@@ -30,6 +41,7 @@ from novikoff.errors import InputError, ModelFileError, NovikoffError
 from novikoff.learner_registry import name_of
 from novikoff.ledger import FIRST_LISTED, MAX_LISTED_MISTAKES, Ledger, LedgerCounters
 from novikoff.meta.batch_estimator import BatchEstimator
+from novikoff.meta.internals import file_parts_of, load_file_parts, member_models_of, set_member_models
 from novikoff.model_verifier import (
     INT64_RANGE,
     MAX_ENSEMBLE_DEPTH,
@@ -43,7 +55,7 @@ from novikoff.model_verifier import (
 from novikoff.part_files import lock_file, name_part, remove_stale_parts
 from novikoff.schema import SchemaError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 NO_CHECKSUM = "0" * 64
 DTYPE_ORDER = ("u8", "i8", "f8", "f4", "u4", "i4", "f2", "u2", "i2", "i1", "u1", "b1")
 """Of numbers, as NumPy calls them, in the order in which safetensors writes arrays of them."""
@@ -95,7 +107,7 @@ def load(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
 
 def to_bytes(model: OnlineClassifier | BatchEstimator, provenance: dict[str, Any] | None = None) -> bytes:
     check_savable(model)
-    with shared_lock(model._working_model()):
+    with shared_lock(working_model_of(model)):
         return _build_content(*to_header_and_tensors(model), provenance)
 
 
@@ -118,8 +130,7 @@ def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 
 def check_savable(model: Any) -> None:
     """Raise InputError, with advice, for anything but a model of novikoff that has learned something."""
-    facade = isinstance(model, BaseEstimator) and type(model)._working_model is not BaseEstimator._working_model
-    if facade or isinstance(model, OnlineClassifier | BatchEstimator):
+    if is_facade(model) or isinstance(model, OnlineClassifier | BatchEstimator):
         if not model.__sklearn_is_fitted__():
             raise InputError(
                 f"This {type(model).__name__} has learned nothing yet, so there is nothing to save: call fit,"
@@ -151,7 +162,7 @@ def _find_advice(model: Any) -> str:
 
 def snapshot(model: OnlineClassifier | BatchEstimator) -> Callable[[], bytes]:
     """What makes the file of the model as it is now, later and in another thread; here it is only copied."""
-    with shared_lock(model._working_model()):
+    with shared_lock(working_model_of(model)):
         header, tensors = to_header_and_tensors(model, as_text=_DeferredText)
         copies = {name: value if isinstance(value, _DeferredText) else value.copy() for name, value in tensors.items()}
     return lambda: _build_content(
@@ -192,13 +203,13 @@ def to_header_and_tensors(
     model: OnlineClassifier | BatchEstimator, as_text: Callable[[list[Any]], Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a file holds of a model, and of all models that it is made of."""
-    model = model._working_model()
-    about = {"learner": name_of(type(model)), "settings": model._plain_settings()}
+    model = working_model_of(model)
+    about = {"learner": name_of(type(model)), "settings": plain_settings_of(model)}
     if not isinstance(model, BatchEstimator):
         header, tensors = _run_to_header_and_tensors(model, as_text or _encode_text)
         return {**about, **header}, tensors
-    header, tensors = model._file_parts()
-    inside = [to_header_and_tensors(member, as_text) for member in model._member_models()]
+    header, tensors = file_parts_of(model)
+    inside = [to_header_and_tensors(member, as_text) for member in member_models_of(model)]
     if inside:
         header["members"] = [one for one, _ in inside]
     for k, (_, arrays_inside) in enumerate(inside):
@@ -210,11 +221,11 @@ def _run_to_header_and_tensors(
     model: OnlineClassifier, as_text: Callable[[list[Any]], Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a file holds of a learner's run."""
-    state = model._checked_state()
+    state = checked_state_of(model)
     counters = state.ledger.book
-    tensors = {f"geometry.{name}": _to_contiguous(a) for name, a in state_arrays(model._trim_state(state)).items()}
+    tensors = {f"geometry.{name}": _to_contiguous(a) for name, a in state_arrays(trim_state(model, state)).items()}
     tensors |= {
-        name: _to_contiguous(a) for name, a in (model._extra_arrays(state) | state.feature_sample.tensors()).items()
+        name: _to_contiguous(a) for name, a in (extra_arrays_of(model, state) | state.feature_sample.tensors()).items()
     }
     used = FIRST_LISTED + len(state.ledger.mistake_times)
     tensors |= {"ledger.counts": _to_contiguous(counters.counts[:used]), "ledger.sums": counters.sums}
@@ -293,22 +304,22 @@ def _file_error(origin: str, reason: str) -> ModelFileError:
 def _build_from_header(header: dict[str, Any], tensors: dict[str, NDArray[Any]], depth: int, *, complete: bool) -> Any:
     model = build_model(header)
     if not isinstance(model, BatchEstimator):
-        model._set_state(_build_state(model, verify_run(model, header, tensors, complete=complete), tensors))
+        set_state(model, _build_state(model, verify_run(model, header, tensors, complete=complete), tensors))
         return model
     verify_batch_model(model, header, tensors)
     members = split_members(header, tensors)
     if members and depth == MAX_ENSEMBLE_DEPTH:
         raise SchemaError("ensembles", f"nested at most {MAX_ENSEMBLE_DEPTH} deep", "deeper")
-    model._load_file_parts(header, tensors)
+    load_file_parts(model, header, tensors)
     if members:
-        model._set_member_models([_build_from_header(one, own, depth + 1, complete=complete) for one, own in members])
+        set_member_models(model, [_build_from_header(one, own, depth + 1, complete=complete) for one, own in members])
     return model
 
 
 def _build_state(model: OnlineClassifier, verified: VerifiedHeader, tensors: dict[str, NDArray[Any]]) -> ModelState:
     """Return the state of a run, from a header and arrays that were verified."""
     dtype, features = buffers.dtype(verified.precision), verified.features
-    fresh = model._build_updater(features + 1, dtype)
+    fresh = build_updater(model, features + 1, dtype)
     counts = buffers.zeros(FIRST_LISTED + MAX_LISTED_MISTAKES, "int64")
     counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
     ledger = Ledger(LedgerCounters(counts, tensors["ledger.sums"]))
@@ -319,14 +330,14 @@ def _build_state(model: OnlineClassifier, verified: VerifiedHeader, tensors: dic
         features=features,
         names=None if verified.names is None else FeatureNames(verified.names),
         kind=dtype,
-        settings=model._run_settings(),
+        settings=run_settings_of(model),
         reading=verified.reading,
         shuffle=verified.shuffle,
         slot_names=verified.slot_names,
         encoding=verified.encoding,
         feature_sample=FeatureSample.from_tensors(tensors, dtype, ledger.examples, features),
     )
-    return model._state_from_file(state, tensors)
+    return state_from_file(model, state, tensors)
 
 
 def _check_header(content: bytes, origin: str) -> dict[str, Any]:

@@ -13,11 +13,23 @@ from typing import Any, NamedTuple
 
 from novikoff import ledger
 from novikoff._compiled.lazy_numpy import NDArray
+from novikoff.base.internals import (
+    build_from_settings,
+    check_settings,
+    columns_in_file,
+    extra_schemas_of,
+    has_weights,
+    labels_from_file,
+    predicts_one_label,
+    schema_of,
+    setting_defaults_of,
+)
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.core import feature_sample
 from novikoff.data.labels.binary_labels import ONE, SEVERAL, UNSEEN
 from novikoff.data.shuffle.permutation import ALGORITHM, MAX_SEED
 from novikoff.meta.batch_estimator import BatchEstimator
+from novikoff.meta.internals import check_header, file_schemas_of
 from novikoff.schema import (
     MAX_COUNT,
     SchemaError,
@@ -76,11 +88,11 @@ def build_model(header: dict[str, Any]) -> Any:
     model_type = model_class(name)
     if model_type is None:
         raise SchemaError("learner", "one that this novikoff knows (use the one that wrote the file)", shorten(name))
-    unknown = set(settings) - set(model_type.settings())
+    unknown = set(settings) - set(setting_defaults_of(model_type))
     if unknown:
         raise SchemaError("settings", f"those of {name}", f"with {shorten(sorted(unknown)[0])}")
-    model = model_type._from_settings(settings)
-    model._check_all()
+    model = build_from_settings(model_type, settings)
+    check_settings(model)
     return model
 
 
@@ -121,11 +133,11 @@ def check_reading(header: dict[str, Any], features: int) -> tuple[dict[str, Any]
         raise SchemaError(
             "the format of reading", f"one of {', '.join(formats.FORMAT_CLASSES)}", shorten(reading["format"])
         )
-    for name in ("map", "encoding"):
+    for name in ("feature_map", "encoding"):
         if reading.get(name) is not None:
             check_text(f"the {name} of reading", reading[name])
-    if reading.get("map_bits") is not None:
-        check_int("the map_bits of reading", reading["map_bits"], 1, 31)
+    if reading.get("feature_map_bits") is not None:
+        check_int("the feature_map_bits of reading", reading["feature_map_bits"], 1, 31)
     encoding = Encoding(reading)
     encoding.check(features)
     return reading, encoding
@@ -135,9 +147,9 @@ def check_shuffle(header: dict[str, Any]) -> dict[str, Any] | None:
     if header.get("shuffle") is None:
         return None
     shuffle = check_dict("shuffle", header["shuffle"])
-    if set(shuffle) != {"algorithm", "seed", "rows"} or shuffle["algorithm"] != ALGORITHM:
-        raise SchemaError("shuffle", f"a record of {ALGORITHM} with seed and rows", shorten(shuffle))
-    check_int("the seed of shuffle", shuffle["seed"], 0, MAX_SEED)
+    if set(shuffle) != {"algorithm", "random_state", "rows"} or shuffle["algorithm"] != ALGORITHM:
+        raise SchemaError("shuffle", f"a record of {ALGORITHM} with random_state and rows", shorten(shuffle))
+    check_int("the random_state of shuffle", shuffle["random_state"], 0, MAX_SEED)
     check_int("the rows of shuffle", shuffle["rows"], 0, MAX_COUNT)
     return shuffle
 
@@ -187,13 +199,13 @@ def verify_run(model: OnlineClassifier, header: dict[str, Any], tensors: Tensors
     labels = _build_labels(model, header)
     names = check_feature_names(read_json_tensor(tensors, "names"), features)
     slot_names = check_slot_names(read_json_tensor(tensors, "slot_names"), features)
-    columns = model._columns_in_file(labels)
+    columns = columns_in_file(model, labels)
     sizes = {"features": features, "classes": len(labels), "columns": columns, "slots": (features + 1) * columns}
     known = verify_arrays(ledger.LEDGER_SCHEMA, tensors, sizes, precision, "ledger.")
-    known |= verify_arrays(model._schema(features), tensors, sizes, precision, "geometry.")
-    for prefix, schema in model._extra_schemas(features, tensors.keys()).items():
+    known |= verify_arrays(schema_of(model, features), tensors, sizes, precision, "geometry.")
+    for prefix, schema in extra_schemas_of(model, features, tensors.keys()).items():
         known |= verify_arrays(schema, tensors, sizes, precision, prefix)
-    if model._has_weights and "sample.counts" in tensors:
+    if has_weights(model) and "sample.counts" in tensors:
         known |= verify_arrays(feature_sample.FEATURE_SAMPLE_SCHEMA, tensors, sizes, precision, "sample.")
     _check_no_extra_arrays(tensors, known | {"names", "slot_names"})
     reading, encoding = check_reading(header, features) if complete else (header.get("reading"), None)
@@ -209,11 +221,11 @@ def _build_labels(model: OnlineClassifier, header: dict[str, Any]) -> Any:
     if (None in listed and not pair) or (rest and not (pair and all(isinstance(label, str) for label in listed))):
         raise SchemaError("labels", "two, of which one may be unknown, or classes", shorten(listed))
     try:
-        labels = model._labels_from_file(listed, rest=rest)
+        labels = labels_from_file(model, listed, rest=rest)
     except TypeError:
         raise SchemaError("labels", "two", shorten(listed)) from None
     if len(labels) != len([label for label in listed if label is not None]) or (
-        model._predicts_one_label and not len(labels)
+        predicts_one_label(model) and not len(labels)
     ):
         raise SchemaError("labels", "those of a model that has learned something", shorten(listed))
     return labels
@@ -236,10 +248,10 @@ def verify_batch_model(model: BatchEstimator, header: dict[str, Any], tensors: T
         raise SchemaError("labels", "one at least", "an empty list")
     check_feature_names(header.get("names"), features)
     check_slot_names(header.get("slot_names"), features)
-    model._check_header(header)
+    check_header(model, header)
     sizes, known = {"features": features, "classes": len(labels)}, set[str]()
     own = {name: array for name, array in tensors.items() if not name.startswith("member.")}
-    for prefix, schema in model._file_schemas(own.keys()).items():
+    for prefix, schema in file_schemas_of(model, own.keys()).items():
         known |= verify_arrays(schema, own, sizes, precision, prefix)
     _check_no_extra_arrays(own, known)
     members = len(check_list("members", header.get("members", [])))

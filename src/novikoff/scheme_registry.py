@@ -15,6 +15,7 @@ COMMON = (
     "bootstrap",
     "fast_path",
     "guarantees",
+    "internals",
     "members",
     "online_ensemble",
     "out_of_bag",

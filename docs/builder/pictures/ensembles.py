@@ -14,7 +14,7 @@ from novikoff import SGD, AdaBoost, Bagging, OnlineBagging, OnlineBoosting, Perc
 def adaboost() -> Picture:
     X, y = ring(400, seed=31)
     rounds = (1, 2, 5, 10, 20, 40, 80)
-    models = [AdaBoost(rounds=many).fit(X, y) for many in rounds]
+    models = [AdaBoost(n_estimators=many).fit(X, y) for many in rounds]
     plot = Plot((1, 80), (0, 1.05), names=("rounds", "training error"), scale="log x")
     plot.line([(t, m.bound_) for t, m in zip(rounds, models, strict=True)], 1, "Π 2√(ε(1−ε))", dashed=True)
     marked(plot, [(t, m.training_error_) for t, m in zip(rounds, models, strict=True)], 0, "made by stumps that vote")
@@ -24,7 +24,7 @@ def adaboost() -> Picture:
 @picture
 def bagging() -> Picture:
     X, y = two_sides(200, gap=0.0, noise=0.12, seed=32)
-    plot = plane(Bagging(members=30).fit(X, y), X, y)
+    plot = plane(Bagging(n_estimators=30).fit(X, y), X, y)
     return (
         plot,
         "Thirty trees, each grown on a draw of its own from 200 points with 12% wrong labels.",
@@ -37,10 +37,10 @@ def random_forest() -> Picture:
     X = rng.standard_normal((4000, 6))
     y = ((X[:, 0] > 0) ^ (rng.random(4000) < 0.02)).astype(int)
     sizes = (5, 10, 30, 100)
-    models = [RandomForest(trees=many, depth=3).fit(X, y) for many in sizes]
+    models = [RandomForest(n_estimators=many, max_depth=3).fit(X, y) for many in sizes]
     plot = Plot((5, 100), (0, 0.5), names=("trees", "error"), scale="log x")
     plot.line(
-        [(t, m.error_bound(0.95).value) for t, m in zip(sizes, models, strict=True)], 1, "shown, 95%", dashed=True
+        [(t, m.error_bound(delta=0.05).value) for t, m in zip(sizes, models, strict=True)], 1, "shown, 95%", dashed=True
     )
     marked(plot, [(t, m.out_of_bag_.error) for t, m in zip(sizes, models, strict=True)], 0, "out of the bag")
     return (
@@ -54,7 +54,7 @@ def online_bagging() -> Picture:
     X, y = two_sides(2000, gap=0.0, noise=0.1, seed=34)
     plot = Plot((0, 2000), (0, 700), names=("examples", "mistakes"))
     for colour, members in enumerate((1, 5, 30)):
-        staircase(plot, OnlineBagging(Perceptron(), members=members).fit(X, y), colour, f"members {members}")
+        staircase(plot, OnlineBagging(Perceptron(), n_estimators=members).fit(X, y), colour, f"members {members}")
     return plot, "A tenth of the labels is wrong, so 200 mistakes are due to nobody: more members come nearer to that."
 
 
@@ -64,7 +64,7 @@ def online_boosting() -> Picture:
     above = np.hstack([cut < X for cut in np.linspace(-0.8, 0.8, 9)]).astype(float)
     plot = Plot((0, 3000), (0, 160), names=("examples", "mistakes"))
     for colour, members in enumerate((1, 5, 20)):
-        staircase(plot, OnlineBoosting(SGD(), members=members).fit(above, y), colour, f"members {members}")
+        staircase(plot, OnlineBoosting(SGD(), n_estimators=members).fit(above, y), colour, f"members {members}")
     return (
         plot,
         "A disc, told by 18 questions about x₁ and x₂: members learn most from what others got wrong.",

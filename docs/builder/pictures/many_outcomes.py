@@ -64,7 +64,7 @@ def output_code() -> Picture:
 
     def wrong(bits: int) -> float:
         inner = Perceptron(average=True, passes=3)
-        models = [OutputCode(inner, length=bits, seed=seed).fit(*learn) for seed in range(5)]
+        models = [OutputCode(inner, code_length=bits, random_state=seed).fit(*learn) for seed in range(5)]
         return float(np.mean([1 - model.score(*test) for model in models]))
 
     plot = Plot((4, 64), (0, 0.8), names=("bits of a code word", "error"), scale="log x")

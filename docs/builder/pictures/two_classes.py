@@ -84,7 +84,7 @@ def p_norm_perceptron() -> Picture:
     def made(n: int, p: float | None) -> tuple[int, int]:
         X = np.random.default_rng(7).choice([-1.0, 1.0], (800, n))
         y = (X[:, :3].sum(axis=1) > 0).astype(int)
-        return n, PNormPerceptron(p=p, bias=False).fit(X, y).ledger_.mistakes
+        return n, PNormPerceptron(p=p, fit_intercept=False).fit(X, y).ledger_.mistakes
 
     sizes = (10, 30, 100, 300, 1000)
     plot = Plot((10, 1000), (0, 400), names=("features, three of which matter", "mistakes"), scale="log x")
@@ -139,11 +139,16 @@ def balanced_winnow() -> Picture:
     sizes, eta = (10, 30, 100, 300, 1000), 0.2
     plot = Plot((10, 1000), (0, 520), names=("features, two of which matter", "mistakes"), scale="log x")
     law = theory.winnow_bounds.balanced_winnow
-    allowed = [(n, law(features=n, rate=eta, radius_inf=1.0, norm1=1.0, margin=0.2, loss=0.0)) for n in sizes]
+    allowed = [(n, law(features=n, learning_rate=eta, radius_inf=1.0, norm1=1.0, margin=0.2, loss=0.0)) for n in sizes]
     plot.line(allowed, 1, "ln 2n/(ηγ − η²X²/2)", dashed=True)
-    made = [(n, BalancedWinnow(alpha=float(np.exp(eta)), bias=False).fit(*stream(n)).ledger_.mistakes) for n in sizes]
+    made = [
+        (n, BalancedWinnow(alpha=float(np.exp(eta)), fit_intercept=False).fit(*stream(n)).ledger_.mistakes)
+        for n in sizes
+    ]
     marked(plot, made, 1, "Balanced Winnow")
-    marked(plot, [(n, Perceptron(bias=False).fit(*stream(n)).ledger_.mistakes) for n in sizes], 0, "Perceptron")
+    marked(
+        plot, [(n, Perceptron(fit_intercept=False).fit(*stream(n)).ledger_.mistakes) for n in sizes], 0, "Perceptron"
+    )
     return plot, "One feature speaks for, one against: the multiplicative learner hardly feels the others."
 
 
@@ -201,7 +206,7 @@ def kernel_perceptron() -> Picture:
     plot = plane(model, X, y)
     return (
         plot,
-        f"No line tells a disc from its surroundings; in the kernel's space a plane does ({model.kept_} examples).",
+        f"No line tells a disc from its surroundings; in the kernel's space a plane does ({model.n_support_} of them).",
     )
 
 
@@ -211,7 +216,9 @@ def multilayer_perceptron() -> Picture:
     X = rng.uniform(-1, 1, (200, 2))
     X = X[np.abs(X[:, 0] * X[:, 1]) > 0.03]
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    plot = plane(MultilayerPerceptron(hidden=(8,), passes=300).fit(X, y), X, y, ("other signs", "same signs"))
+    plot = plane(
+        MultilayerPerceptron(hidden_layer_sizes=(8,), passes=300).fit(X, y), X, y, ("other signs", "same signs")
+    )
     return plot, "Exclusive or, learned by eight hidden units: no line can do that."
 
 
@@ -231,4 +238,6 @@ def decision_tree() -> Picture:
     from novikoff import DecisionTree
 
     X, y = ring(seed=16)
-    return plane(DecisionTree(depth=4).fit(X, y), X, y), "Up to four questions to a leaf: boxes, whatever the shape."
+    return plane(
+        DecisionTree(max_depth=4).fit(X, y), X, y
+    ), "Up to four questions to a leaf: boxes, whatever the shape."

@@ -197,7 +197,7 @@ class KernelLibrary:
         return made
 
 
-_lock = threading.Lock()
+LOAD_LOCK = threading.Lock()
 _library: KernelLibrary | None = None
 
 
@@ -205,7 +205,7 @@ def load_library() -> KernelLibrary | None:
     """The library of this process; None where there can be none."""
     global _library  # noqa: PLW0603 - loaded once, on first need
     if _library is None and IS_SUPPORTED_PLATFORM:
-        with _lock:
+        with LOAD_LOCK:
             if _library is None:
                 _library = KernelLibrary(LIBRARY_FOLDER, os.environ.get(LEVEL_VARIABLE))
     return _library

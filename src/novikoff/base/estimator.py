@@ -22,7 +22,7 @@ class BaseEstimator:
 
     _not_copied: ClassVar[tuple[str, ...]] = ()
     """Attributes that copies and pickles leave out: fast paths, which are made again when they are needed."""
-    multi_class: ClassVar[bool] = False
+    _accepts_multiclass: ClassVar[bool] = False
     """Whether it takes more than two classes, for scikit-learn."""
 
     _model_lock: ModelLock
@@ -64,7 +64,7 @@ class BaseEstimator:
 
     @classmethod
     @functools.cache
-    def settings(cls) -> Mapping[str, Any]:
+    def _setting_defaults(cls) -> Mapping[str, Any]:
         """Their names and defaults, REQUIRED for one that must be given. (`inspect` would say the same: to import it
         takes longer than learning a small file.)"""
         function: Any = cls.__init__
@@ -77,10 +77,10 @@ class BaseEstimator:
         return MappingProxyType(found)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in sorted(self.settings())}
+        return {name: getattr(self, name) for name in sorted(self._setting_defaults())}
 
     def set_params(self, **params: Any) -> Self:
-        allowed = self.settings()
+        allowed = self._setting_defaults()
         for name, value in params.items():
             if name not in allowed:
                 raise InputError(
@@ -110,7 +110,9 @@ class BaseEstimator:
 
     def __repr__(self) -> str:
         mine = self.get_params(deep=False).items()
-        changed = [f"{name}={value!r}" for name, value in mine if not is_same_setting(value, self.settings()[name])]
+        changed = [
+            f"{name}={value!r}" for name, value in mine if not is_same_setting(value, self._setting_defaults()[name])
+        ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
@@ -119,7 +121,7 @@ class BaseEstimator:
         return Tags(
             estimator_type="classifier",
             target_tags=TargetTags(required=True, single_output=True),
-            classifier_tags=ClassifierTags(multi_class=self.multi_class),
+            classifier_tags=ClassifierTags(multi_class=self._accepts_multiclass),
             input_tags=InputTags(sparse=True),
         )
 

@@ -76,10 +76,10 @@ class FileTrainer:
         self.label_order = None
         if self.reading.kept:
             state.slot_names = dict(self.reading.kept)
-        if self.positive is not None and state.ledger.examples and not self.resumed and not self._saw_positive_label():
-            raise InputError(f"--positive {self.positive}: no example has that label; there are others only.")
+        if self.positive is not None and state.ledger.examples and not self.resumed and not self.saw_positive_label():
+            raise InputError(f"--positive-label {self.positive}: no example has that label; there are others only.")
 
-    def _saw_positive_label(self) -> bool:
+    def saw_positive_label(self) -> bool:
         return self.sides is not None and bool((self.sides.codes > 0).any())
 
     def _require_state(self) -> ModelState:
@@ -166,7 +166,8 @@ class FileTrainer:
                 row = start + state.ledger.examples - before
                 raise InputError(
                     f"{batch.where(row)}: the weights grew out of range at example {state.ledger.examples + 1:,}, and"
-                    " nothing was saved: scale the features, lower --rate, or choose a --schedule whose steps shrink."
+                    " nothing was saved: scale the features, lower --learning-rate, or choose a --schedule whose steps"
+                    " shrink."
                 ) from None
             onlooker.show(state.ledger)
             start = stop

@@ -143,7 +143,8 @@ ALL_LOCKS: WeakSet[ModelLock] = WeakSet()
 
 
 def _reset_locks_after_fork() -> None:
-    for loading in (jit._lock, library._lock):  # another thread may have been loading its first compiled function
+    # Another thread may have been loading its first compiled function.
+    for loading in (jit._lock, library.LOAD_LOCK):  # style: allow - a new name in jit.py would rebuild all kernels
         loading._at_fork_reinit()  # type: ignore[union-attr]
     for lock in list(ALL_LOCKS):
         lock.reset_after_fork()

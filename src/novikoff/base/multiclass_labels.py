@@ -17,7 +17,7 @@ class MulticlassOnlineClassifier(RowLoopClassifier):
     """Abstract."""
 
     _needs_two_classes = False
-    multi_class = True
+    _accepts_multiclass = True
 
     # --- Labels ---
 
@@ -62,5 +62,5 @@ class MulticlassOnlineClassifier(RowLoopClassifier):
 
     # --- Predicting ---
 
-    def spelled(self, label: Any) -> str:
+    def _format_label(self, label: Any) -> str:
         return str(label)

@@ -49,7 +49,7 @@ IN_GIVEN_ORDER: RowOrders = (None,)
 class OnlineClassifier(StatefulEstimator[ModelState], ABC):
     """A binary classifier that learns from batches. Abstract: see the learners beside this file."""
 
-    bias: bool
+    fit_intercept: bool
     passes: int
     shuffle: bool
     random_state: int
@@ -72,12 +72,12 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
     """Whether fit and partial_fit issue SortedLabelsWarning: not in runs that the user did not ask for."""
     _has_fixed_length: bool = True
     """Whether how many examples were learned from has nothing to do with what happened on them."""
-    outcomes: str = "sides"
+    _outcome_type: str = "sides"
     """What examples are to the theorems: the two sides of a vector, preferences between columns of weights, a binary
     problem for each column, or queries."""
 
     @property
-    def inner(self) -> Any:
+    def _inner_learner(self) -> Any:
         """The binary learner that this is, or is made of."""
         return self
 
@@ -100,11 +100,11 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
         for batch in reading.batches():
             yield to_sparse(batch.rows), reader.of(batch)
 
-    def observed(self) -> dict[str, Any]:
+    def _run_facts(self) -> dict[str, Any]:
         """What a certificate tells of the run beside the ledger."""
         return {}
 
-    def following(self, reading: Any, *, positive: str | None = None) -> Any:
+    def _build_file_trainer(self, reading: Any, *, positive: str | None = None) -> Any:
         """A run of this model over some files."""
         from novikoff.base.file_training import FileTrainer
 
@@ -251,8 +251,13 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
         passes, state.fit_row_count = int(self.passes), count
         if not self.shuffle:
             return [None] * passes
-        state.shuffle = describe_shuffle(self.random_state, count)
-        return (permutation(int(self.random_state), number, count) for number in range(passes))
+        state.shuffle = describe_shuffle(self._shuffle_seed, count)
+        return (permutation(self._shuffle_seed, number, count) for number in range(passes))
+
+    @property
+    def _shuffle_seed(self) -> int:
+        """Return the seed of the random order of fit; in a scheme that of the learner inside."""
+        return int(self.random_state)
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: ArrayLike | None) -> Self:
         self._check_all()
@@ -336,7 +341,11 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
     def _check_all(self) -> None:
         check_positive_int(passes=self.passes)
         check_bool(
-            **{name: value for name, value in self.get_params().items() if name in ("bias", "average", "shuffle")}
+            **{
+                name: value
+                for name, value in self.get_params().items()
+                if name in ("fit_intercept", "average", "shuffle")
+            }
         )
         check_seed(random_state=self.random_state)
         self._check_settings()
@@ -432,7 +441,7 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
     def _overflow_error(self, row: int, *, nothing_stands: bool) -> WeightOverflowError:
         stands = "nothing of this batch was learned" if nothing_stands else "what was learned up to there stands"
         return WeightOverflowError(
-            f"The weights grew out of range before row {row}; {stands}. Scale the features, lower the rate, or"
+            f"The weights grew out of range before row {row}; {stands}. Scale the features, lower the learning rate, or"
             " choose a schedule whose steps shrink."
         )
 
@@ -454,15 +463,15 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row."""
-        return self.choose(self.decision_function(X))
+        return self._decide(self.decision_function(X))
 
-    def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+    def _decide(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         """The labels for these scores; where only one label is known yet, that one."""
         known = self.classes_
         positive = scores >= 0.0 if TIE_SIGNS[self.tie] > 0.0 else scores > 0.0
         return known[positive.astype(np.intp)] if len(known) == 2 else np.repeat(known, len(scores))
 
-    def spelled(self, label: Any) -> str:
+    def _format_label(self, label: Any) -> str:
         """A label, predicted or told, as it is written out."""
         return str(merge_label(label, self._require_fitted().labels))
 
@@ -542,7 +551,7 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
         found = buffers.empty(len(times), "int64")
         for number in np.unique(passes).tolist():
             chosen = passes == number
-            found[chosen] = permutation(record["seed"], number, rows)[places[chosen]]
+            found[chosen] = permutation(record["random_state"], number, rows)[places[chosen]]
         return found
 
 

@@ -106,7 +106,7 @@ def build_rejection_error(model: Any, state: Any, x: Any) -> Exception:
         return problem
     if _is_too_large(state, values):
         return InputError(TOO_LARGE_MESSAGE + "nothing was learned from it.")
-    return WeightOverflowError("The weights grew out of range: scale the features, or lower the rate.")
+    return WeightOverflowError("The weights grew out of range: scale the features, or lower the learning rate.")
 
 
 # --- Predicting ---

@@ -61,7 +61,7 @@ class Elimination(ConsistentLearner):
     ('x0 ∧ ¬x1', 2)
     """
 
-    bias = False
+    fit_intercept = False
     _has_weights = True
 
     def __init__(self, *, k: int = 1, passes: int = 1, shuffle: bool = True, random_state: int = 0) -> None:

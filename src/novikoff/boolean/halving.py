@@ -88,7 +88,7 @@ class Halving(ConsistentLearner):
     [1]
     """
 
-    bias = False
+    fit_intercept = False
     _predictor_list: tuple[Any, list[Predictor]] | None = None
     """The class that was given, and its predictors: an iterable may be gone through once only."""
 

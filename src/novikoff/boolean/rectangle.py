@@ -110,7 +110,7 @@ class Rectangle(ConsistentLearner):
     ([[1.0, 3.0], [1.0, 2.0]], ['yes', 'no'])
     """
 
-    bias = False
+    fit_intercept = False
 
     def __init__(self, *, passes: int = 1, shuffle: bool = True, random_state: int = 0) -> None:
         self.passes = passes

@@ -11,25 +11,27 @@ import json
 from typing import Any
 
 from novikoff import __version__
+from novikoff.base.internals import plain_settings_of
 from novikoff.certificates.data_source import DataSource
 from novikoff.certificates.serialization import CERTIFICATE_FORMAT
 from novikoff.learner_registry import name_of
 from novikoff.meta.batch_estimator import BatchEstimator
+from novikoff.meta.internals import build_guarantee
 
 
-def build_batch_document(model: BatchEstimator, source: DataSource, confidence: float) -> dict[str, Any]:
+def build_batch_document(model: BatchEstimator, source: DataSource, delta: float) -> dict[str, Any]:
     """Of a fresh model, which then has learned."""
     from novikoff.model_file import to_bytes
 
     source.solve(model)
     content = to_bytes(model)
-    observed, bounds, new = model.shown(confidence)
+    observed, bounds, new = build_guarantee(model, delta)
     found = {
         "certificate": CERTIFICATE_FORMAT,
         "novikoff": __version__,
         "data": source.about(),
         "learner": name_of(type(model)),
-        "settings": model._plain_settings(),
+        "settings": plain_settings_of(model),
         "passes": 1,
         "labels": list(getattr(model, "classes_", ())),
         "model": hashlib.sha256(content).hexdigest(),

@@ -8,8 +8,8 @@ from typing import Any
 
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.certificates.measure import MACHINE_EPSILON, OUTWARD_TOLERANCE, BatchStream, build_evidence, measure
+from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.certificates.spaces.base import find_space
-from novikoff.certificates.witness_selection import NamedWitness
 from novikoff.theory.bounds import Bound, Evidence
 
 NO_ASSUMPTIONS = (
@@ -36,7 +36,7 @@ def measure_witnesses(
     if space is not None:
         seen, known = space.measure_witnesses(found, stream, passes)
         return seen, dict(known)
-    bias = bool(model.bias)
+    bias = bool(model.fit_intercept)
     measured = (
         measure(stream(), [f.witness for f in found], bias=bias, widths=[f.widths for f in found]) if found else []
     )
@@ -50,22 +50,22 @@ def measure_witnesses(
 def evaluate_bound(bound: Bound, facts: dict[str, Evidence], ledger: Any) -> dict[str, Any]:
     """The bound with the witness that makes it smallest."""
     made = getattr(ledger, bound.counts)
-    said: dict[str, Any] = {"name": bound.name, "counts": bound.counts, "statement": bound.statement, "made": made}
+    said: dict[str, Any] = {"name": bound.name, "counts": bound.counts, "statement": bound.statement, "observed": made}
     said["any_order"] = bound.any_order
     if bound.by_run:
         facts = {RUN_WITNESS: evidence_from_target({})}
     values = {name: bound.value(e) for name, e in facts.items() if (name == "target") == bound.by_target}
     allowed = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
     if not allowed:
-        return {**said, "verdict": "not applicable", "why": _explain_not_applicable(bound, facts)}
+        return {**said, "verdict": "not applicable", "reason": _explain_not_applicable(bound, facts)}
     best = min(allowed, key=lambda name: allowed[name])
     # What the ledger sums up was rounded to the nearest number, once for each update.
     value = allowed[best] * (1.0 + OUTWARD_TOLERANCE + ledger.updates * MACHINE_EPSILON)
     return {
         **said,
-        "allowed": value,
+        "bound": value,
         "slack": value / made if made else None,
-        "verdict": "holds" if made <= value else "broken",
+        "verdict": "holds" if made <= value else "violated",
         "assumes": NO_ASSUMPTIONS,
         "witness": best,
         "numbers": _evidence_to_dict(facts[best]) if bound.by_witness else dict(facts[best].target),

@@ -15,25 +15,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.internals import (
+    build_from_settings,
+    build_unfitted,
+    inner_learner_of,
+    outcome_type_of,
+    require_state,
+    state_of,
+    working_model_of,
+)
 from novikoff.base.online_classifier import OnlineClassifier
-from novikoff.certificates import batch_models, target_concepts
+from novikoff.certificates import batch_models
 from novikoff.certificates.bound_evaluation import evaluate_bounds
 from novikoff.certificates.data_source import ArraySource, DataSource
 from novikoff.certificates.measure import BatchStream
 from novikoff.certificates.sampling import StreamSampler
+from novikoff.certificates.search import target_concepts
+from novikoff.certificates.search.streaming_search import SearchResult, search_stream
+from novikoff.certificates.search.witness_search import BinarySample
+from novikoff.certificates.search.witness_selection import NamedWitness, extract_direction, select_witnesses
 from novikoff.certificates.serialization import decode_witness, to_document
 from novikoff.certificates.shuffle_buffer import ShuffleBuffer
 from novikoff.certificates.spaces.base import Space, find_space
-from novikoff.certificates.streaming_search import SearchResult, search_stream
-from novikoff.certificates.witness_search import BinarySample
-from novikoff.certificates.witness_selection import NamedWitness, extract_direction, select_witnesses
 from novikoff.errors import InputError
 from novikoff.meta.batch_estimator import BatchEstimator
 from novikoff.scheme_registry import model_class
 from novikoff.theory.samples.guarantee import IID_ASSUMPTION
 
 MIN_BUDGET_TERMS = 32_000_000  # terms that the search for witnesses looks at: a fraction of a second
-SAMPLE_ONLY_BUDGET = 0.1  # a budget below that is for a sample of a long stream, and no temporary file is made
+SAMPLE_ONLY_EFFORT = 0.1  # a search effort below that is for a sample of a long stream, and no temporary file is made
 
 
 class Certificate:
@@ -50,9 +60,9 @@ class Certificate:
     @property
     def headline(self) -> dict[str, Any] | None:
         """The tightest bound among those for every order of the examples, or for this one where there are no others."""
-        shown = [b for b in self.bounds if "allowed" in b]
+        shown = [b for b in self.bounds if "bound" in b]
         every = [b for b in shown if b["any_order"]]
-        return min(every or shown, key=lambda b: float(b["allowed"]), default=None)
+        return min(every or shown, key=lambda b: float(b["bound"]), default=None)
 
     def witness(self, name: str) -> NDArray[np.float32]:
         """A witness of this document, the bias's weight first."""
@@ -80,21 +90,21 @@ class Certificate:
         lines.append(f"{run} on {seen['examples']:,} examples")
         for b in self.bounds:
             if b["verdict"] == "not applicable":
-                lines.append(f"  {b['name']}: not applicable, {b['why']}")
+                lines.append(f"  {b['name']}: not applicable, {b['reason']}")
             else:
                 lines.append(
-                    f"  {b['name']}: at most {b['allowed']:,.1f} {b['counts']} ({b['verdict']}, {b['statement']})"
+                    f"  {b['name']}: at most {b['bound']:,.1f} {b['counts']} ({b['verdict']}, {b['statement']})"
                 )
         new = self.document["new_data"]
         if new is not None and "model_error_bound" in new:
             lines.append(
                 f"  error of the saved model (the vote) on new data: at most {new['model_error_bound']:.4f} with"
-                f" confidence {new['confidence']:g}, if {new['assumes']}"
+                f" confidence {1.0 - new['delta']:g}, if {new['assumes']}"
             )
         elif new is not None:
             lines.append(
                 f"  mean error on new data of the hypotheses used while learning (not of the saved model): at most"
-                f" {new['mean_error_bound']:.4f} with confidence {new['confidence']:g}, if {IID_ASSUMPTION}"
+                f" {new['mean_error_bound']:.4f} with confidence {1.0 - new['delta']:g}, if {IID_ASSUMPTION}"
             )
         if "hypothesis" in self.document:
             lines.append(f"  the saved model: {self.document['hypothesis']['sentence']}")
@@ -102,31 +112,31 @@ class Certificate:
 
 
 def build_certificate(
-    model: Any, source: DataSource, *, passes: int, confidence: float = 0.95, budget: float = 1.0
+    model: Any, source: DataSource, *, passes: int, delta: float = 0.05, search_effort: float = 1.0
 ) -> tuple[Certificate, Any]:
     """The certificate of a fresh learner on a stream, and the learner after it."""
     if isinstance(model, BatchEstimator):
-        return Certificate(batch_models.build_batch_document(model, source, confidence)), model
+        return Certificate(batch_models.build_batch_document(model, source, delta)), model
     space = find_space(model)
     if space is not None:
-        return _build_in_space(space, model, source, passes, confidence, budget), model
+        return _build_in_space(space, model, source, passes, delta, search_effort), model
     with ShuffleBuffer() as shuffle_buffer:
-        sampler = StreamSampler(shuffle_buffer if budget >= SAMPLE_ONLY_BUDGET else None)
+        sampler = StreamSampler(shuffle_buffer if search_effort >= SAMPLE_ONLY_EFFORT else None)
         first = source.learn(model, passes, sampler.add)
         sample = sampler.sample()
         if sample is None:
             raise no_examples_error()
         found = _select_witnesses(
-            model, _search_directions(model, sample, shuffle_buffer, compute_search_budget(sample, budget))
+            model, _search_directions(model, sample, shuffle_buffer, compute_search_budget(sample, search_effort))
         )
         target = _find_target(model, sample, passes)
         # What lies in the file is there to be measured at once: a text would have to be parsed again.
         stream = shuffle_buffer.in_order if shuffle_buffer.rows == sample.total else _replay_stream(model, source)
-        return Certificate(to_document(model, source, stream, found, target, first, passes, confidence)), model
+        return Certificate(to_document(model, source, stream, found, target, first, passes, delta)), model
 
 
 def _build_in_space(
-    space: Space, model: OnlineClassifier, source: DataSource, passes: int, confidence: float, budget: float
+    space: Space, model: OnlineClassifier, source: DataSource, passes: int, delta: float, search_effort: float
 ) -> Certificate:
     """The same for a learner of many outcomes."""
     sampler = space.make_sampler()
@@ -134,14 +144,14 @@ def _build_in_space(
     sample = sampler.sample()
     if sample is None:
         raise no_examples_error()
-    found = space.witnesses(sample, compute_search_budget(sample, budget))
-    return Certificate(to_document(model, source, _replay_stream(model, source), found, {}, first, passes, confidence))
+    found = space.witnesses(sample, compute_search_budget(sample, search_effort))
+    return Certificate(to_document(model, source, _replay_stream(model, source), found, {}, first, passes, delta))
 
 
 def _replay_stream(model: OnlineClassifier, source: DataSource) -> BatchStream:
     """The stream once more, as theorems are asked about it."""
-    state = model._require_fitted()
-    if model.outcomes == "sides":
+    state = require_state(model)
+    if outcome_type_of(model) == "sides":
         return lambda: source.batches(state.labels, state.features)
     return lambda: source.told(model)
 
@@ -154,13 +164,13 @@ def _find_target(model: OnlineClassifier, sample: BinarySample | None, passes: i
     """What is shown of a target, where a theorem asks for one."""
     if sample is None or not any(bound.by_target for bound in model.bounds()):
         return {}
-    return target_concepts.find_targets(model, sample, model._require_fitted().features, passes)
+    return target_concepts.find_targets(model, sample, require_state(model).features, passes)
 
 
-def compute_search_budget(sample: BinarySample, budget: float) -> int:
+def compute_search_budget(sample: BinarySample, search_effort: float) -> int:
     """How many terms the search for witnesses may look at."""
     terms = int(sample.share() * len(sample.rows.values))
-    return int(budget * max(MIN_BUDGET_TERMS, 2 * terms))
+    return int(search_effort * max(MIN_BUDGET_TERMS, 2 * terms))
 
 
 def _search_directions(
@@ -168,11 +178,13 @@ def _search_directions(
 ) -> SearchResult:
     if not any(bound.by_witness for bound in model.bounds()):
         return SearchResult({}, sample)
-    return search_stream(sample, shuffle_buffer, model._require_fitted().features, bias=bool(model.bias), budget=budget)
+    return search_stream(
+        sample, shuffle_buffer, require_state(model).features, bias=bool(model.fit_intercept), budget=budget
+    )
 
 
 def _select_witnesses(model: OnlineClassifier, search: SearchResult) -> list[NamedWitness]:
-    bounds, bias = [bound for bound in model.bounds() if bound.by_witness], bool(model.bias)
+    bounds, bias = [bound for bound in model.bounds() if bound.by_witness], bool(model.fit_intercept)
     own = extract_direction(model, bias) if bounds else None
     directions = search.directions if own is None else {**search.directions, "own": own}
     return select_witnesses(bounds, directions, search.judge, bias=bias, target={})
@@ -195,8 +207,8 @@ def certify(
     y: Any,
     *,
     qid: Any = None,
-    confidence: float = 0.95,
-    budget: float = 1.0,
+    delta: float = 0.05,
+    search_effort: float = 1.0,
 ) -> Certificate:
     """The certificate of a fitted model for the data that it was fitted to: fit is replayed and must give this model.
     `qid` names the query of each row, for rankings.
@@ -204,18 +216,18 @@ def certify(
     >>> from novikoff import Perceptron, certify, verify
     >>> X, y = [[0, 1], [1, 0], [2, 1], [0, 3]], ["up", "right", "right", "up"]
     >>> certificate = certify(Perceptron(passes=3).fit(X, y), X, y)
-    >>> certificate.headline["allowed"] >= certificate.document["observed"]["mistakes"]
+    >>> certificate.headline["bound"] >= certificate.document["observed"]["mistakes"]
     True
     >>> verify(certificate, X, y)
     []
     """
     from novikoff.model_file import to_bytes
 
-    model = restore_run_order(model._working_model())
-    fresh = type(model)._from_settings(model._plain_settings())
+    model = restore_run_order(working_model_of(model))
+    fresh = build_unfitted(model)
     passes = 1 if isinstance(model, BatchEstimator) else int(model.passes)
     certificate, replayed = build_certificate(
-        fresh, ArraySource(X, y, qid), passes=passes, confidence=confidence, budget=budget
+        fresh, ArraySource(X, y, qid), passes=passes, delta=delta, search_effort=search_effort
     )
     if to_bytes(replayed) != to_bytes(model):
         raise InputError(
@@ -231,14 +243,14 @@ def restore_run_order(model: Any) -> Any:
     `partial_fit` and `learn_one` keep the order of the rows, whatever the settings say, and settings may be changed
     after `fit`. The model's record of the permutation says what was done.
     """
-    if isinstance(model, BatchEstimator) or model._state is None:
+    if isinstance(model, BatchEstimator) or state_of(model) is None:
         return model
-    record = model._state.shuffle
-    done = {"shuffle": False} if record is None else {"shuffle": True, "random_state": record["seed"]}
-    if all(getattr(model.inner, name) == value for name, value in done.items()):
+    record = state_of(model).shuffle
+    done = {"shuffle": False} if record is None else {"shuffle": True, "random_state": record["random_state"]}
+    if all(getattr(inner_learner_of(model), name) == value for name, value in done.items()):
         return model
     twin = copy.deepcopy(model)
-    twin.inner.set_params(**done)
+    inner_learner_of(twin).set_params(**done)
     return twin
 
 
@@ -246,32 +258,32 @@ def rebuild_certificate(document: dict[str, Any], source: DataSource) -> Certifi
     """The certificate that this data, and what the document says of learner and witnesses, really give."""
     model = _model_from_document(document)
     if isinstance(model, BatchEstimator):
-        return Certificate(batch_models.build_batch_document(model, source, read_confidence(document)))
+        return Certificate(batch_models.build_batch_document(model, source, read_delta(document)))
     found = [decode_witness(name, packed) for name, packed in document["witnesses"].items()]
-    confidence = read_confidence(document)
+    delta = read_delta(document)
     space = find_space(model)
     if space is not None:
         first = source.learn(model, document["passes"])
         check_witness_lengths(found, space.slots(), "feature and the bias in each column of weights")
         stream = _replay_stream(model, source)
-        return Certificate(to_document(model, source, stream, found, {}, first, document["passes"], confidence))
+        return Certificate(to_document(model, source, stream, found, {}, first, document["passes"], delta))
     sampler = StreamSampler()
     first = source.learn(model, document["passes"], sampler.add)
-    slots = model._require_fitted().features + 1
+    slots = require_state(model).features + 1
     check_witness_lengths(found, slots, "feature and the bias")
     target = _find_target(model, sampler.sample(), document["passes"])
     stream = _replay_stream(model, source)
-    return Certificate(to_document(model, source, stream, found, target, first, document["passes"], confidence))
+    return Certificate(to_document(model, source, stream, found, target, first, document["passes"], delta))
 
 
-def read_confidence(document: dict[str, Any]) -> float:
-    return float(document["new_data"]["confidence"]) if document["new_data"] else 0.95
+def read_delta(document: dict[str, Any]) -> float:
+    return float(document["new_data"]["delta"]) if document["new_data"] else 0.05
 
 
 def _model_from_document(document: dict[str, Any]) -> Any:
     """A fresh learner as the document says."""
     try:
-        model = model_class(document["learner"])._from_settings(document["settings"])
+        model = build_from_settings(model_class(document["learner"]), document["settings"])
     except (AttributeError, ImportError, KeyError, TypeError, ValueError) as problem:
         raise InputError(f"there is no learner with these settings ({problem})") from None
     return model

@@ -13,15 +13,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from novikoff.base.internals import (
+    build_file_trainer,
+    check_settings,
+    is_multiclass,
+    needs_two_classes,
+    outcome_type_of,
+    plain_settings_of,
+    require_state,
+)
 from novikoff.certificates import certificate
 from novikoff.certificates.bound_evaluation import evaluate_bounds
 from novikoff.certificates.data_source import FileSource
 from novikoff.certificates.measure import SignedBatch
 from novikoff.certificates.sampling import sample_stream
+from novikoff.certificates.search.streaming_search import SearchResult, search_stream
+from novikoff.certificates.search.witness_selection import SampleEvidence
 from novikoff.certificates.shuffle_buffer import ShuffleBuffer
 from novikoff.certificates.spaces.base import find_space
-from novikoff.certificates.streaming_search import SearchResult, search_stream
-from novikoff.certificates.witness_selection import SampleEvidence
 from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.data.options import ReadOptions
@@ -50,12 +59,12 @@ class ComparedLearner(NamedTuple):
         ledger = self.model.ledger_
         return {
             "learner": self.name,
-            "settings": {k: v for k, v in self.model._plain_settings().items() if k != "passes"},
+            "settings": {k: v for k, v in plain_settings_of(self.model).items() if k != "passes"},
             "mistakes": ledger.mistakes,
             "updates": ledger.updates,
             "progressive_error": ledger.progressive_error,
             "seconds": self.seconds,
-            "bound": None if self.bound is None else self.bound["allowed"],
+            "bound": None if self.bound is None else self.bound["bound"],
             "theorem": None if self.bound is None else self.bound["name"],
             "slack": None if self.bound is None else self.bound["slack"],
             "verdict": None if self.bound is None else self.bound["verdict"],
@@ -65,7 +74,7 @@ class ComparedLearner(NamedTuple):
 class Comparison(NamedTuple):
     entries: list[ComparedLearner]
     """The fewest mistakes first."""
-    left_out: dict[str, str]
+    skipped: dict[str, str]
     """Learners that don't take this stream, and why."""
     additive: float | None
     """M_p of THEORY §5.7 for the best direction found; None where none separates."""
@@ -93,7 +102,7 @@ class Comparison(NamedTuple):
     def as_dict(self) -> dict[str, Any]:
         return {
             "learners": [entry.as_dict() for entry in self.entries],
-            "left_out": self.left_out,
+            "skipped": self.skipped,
             "additive": self.additive,
             "multiplicative": self.multiplicative,
             "advice": self.advice,
@@ -125,18 +134,18 @@ def compare(
         if positive is not None:
             raise
         found = run(wrap_multiclass(chosen), None)
-    return found if only else found._replace(left_out={**found.left_out, **explain_excluded_learners()})
+    return found if only else found._replace(skipped={**found.skipped, **explain_excluded_learners()})
 
 
 def list_default_learners() -> list[str]:
     """Return the learners that are compared where none are named: all with one weight vector, in one pass each."""
-    return [name for name in names() if not learner_class(name)._is_multiclass]
+    return [name for name in names() if not is_multiclass(learner_class(name))]
 
 
 def explain_excluded_learners() -> dict[str, str]:
     """Return the learners that are compared only where they are named, and why."""
     slow = "slow on long streams, so it is tried only where it is named with --learners"
-    return {name: slow for name in names() if learner_class(name)._is_multiclass}
+    return {name: slow for name in names() if is_multiclass(learner_class(name))}
 
 
 def _run_comparison(
@@ -150,8 +159,12 @@ def _run_comparison(
     reading = DataReader(titles, options)
     if random_state is not None:
         reading.shuffler = Shuffler(random_state, queries=True)
-    left_out = _find_incompatible(models)
-    runs = {name: model.following(reading, positive=positive) for name, model in models.items() if name not in left_out}
+    skipped = _find_incompatible(models)
+    runs = {
+        name: build_file_trainer(model, reading, positive=positive)
+        for name, model in models.items()
+        if name not in skipped
+    }
     seconds = dict.fromkeys(runs, 0.0)
     for _ in range(passes):
         for batch in reading.batches():
@@ -162,21 +175,21 @@ def _run_comparison(
                 except TooManyLabelsError:
                     raise
                 except NovikoffError as problem:
-                    left_out[name] = str(problem)
+                    skipped[name] = str(problem)
                     del runs[name]
                     continue
                 seconds[name] += time.perf_counter() - began
         for run in runs.values():
             run.end()
     if not runs:
-        raise InputError(f"No learner takes this stream: {next(iter(left_out.values()))}")
+        raise InputError(f"No learner takes this stream: {next(iter(skipped.values()))}")
     models = {name: run.model for name, run in runs.items()}
     # Files keep their order where bounds are measured: those that are shown hold for every order.
-    if all(model.outcomes != "sides" or not model._needs_two_classes for model in models.values()):
-        found = _evaluate_multiclass(models, seconds, left_out, FileSource(titles, options), passes)
+    if all(outcome_type_of(model) != "sides" or not needs_two_classes(model) for model in models.values()):
+        found = _evaluate_multiclass(models, seconds, skipped, FileSource(titles, options), passes)
     else:
-        found = _evaluate_binary(models, seconds, left_out, titles, options, passes)
-    return found._replace(label_order=next(iter(models.values()))._require_fitted().label_order)
+        found = _evaluate_binary(models, seconds, skipped, titles, options, passes)
+    return found._replace(label_order=require_state(next(iter(models.values()))).label_order)
 
 
 def _build_learner(name: str) -> Any:
@@ -187,9 +200,9 @@ def _find_incompatible(models: dict[str, Any]) -> dict[str, str]:
     """Schemes that don't take the learner inside them, and why."""
     found = {}
     for name, model in models.items():
-        if model.outcomes != "sides":
+        if outcome_type_of(model) != "sides":
             try:
-                model._check_all()
+                check_settings(model)
             except InputError as problem:
                 found[name] = str(problem)
     return found
@@ -198,13 +211,13 @@ def _find_incompatible(models: dict[str, Any]) -> dict[str, str]:
 def wrap_multiclass(chosen: Sequence[str]) -> dict[str, Any]:
     """These learners in schemes for more than two classes: each in Kesler's construction, the first in all others."""
     first = DEFAULT_LEARNER if DEFAULT_LEARNER in chosen else chosen[0]
-    alone = {name: _build_learner(name) for name in chosen if learner_class(name)._is_multiclass}
+    alone = {name: _build_learner(name) for name in chosen if is_multiclass(learner_class(name))}
     pairs = [("kesler", name) for name in chosen if name not in alone] + [(scheme, first) for scheme in REDUCTIONS]
     return {f"{scheme}({name})": scheme_class(scheme)(_build_learner(name)) for scheme, name in pairs} | alone
 
 
 def _evaluate_multiclass(
-    models: dict[str, Any], seconds: dict[str, float], left_out: dict[str, str], source: FileSource, passes: int
+    models: dict[str, Any], seconds: dict[str, float], skipped: dict[str, str], source: FileSource, passes: int
 ) -> Comparison:
     entries = []
     sampler: Any = None
@@ -212,7 +225,7 @@ def _evaluate_multiclass(
         space = find_space(model)
         if space is None:  # no theorem is declared
             bounds = []
-        elif model._is_multiclass:
+        elif is_multiclass(model):
             bounds = _evaluate_in_own_space(model, source, passes)
         else:
             if sampler is None:  # classes have the same numbers for all
@@ -222,7 +235,7 @@ def _evaluate_multiclass(
             bounds = _evaluate_with_sampler(sampler, space, model, source, passes)
         entries.append(ComparedLearner(name, model, seconds[name], _select_tightest(bounds)))
     entries.sort(key=lambda entry: (entry.model.ledger_.mistakes, entry.name))
-    return Comparison(entries, left_out, None, None, many=True)
+    return Comparison(entries, skipped, None, None, many=True)
 
 
 def _evaluate_with_sampler(
@@ -246,16 +259,16 @@ def _evaluate_in_own_space(model: Any, source: FileSource, passes: int) -> list[
 
 
 def _select_tightest(bounds: list[dict[str, Any]]) -> dict[str, Any] | None:
-    shown = [b for b in bounds if "allowed" in b and b["any_order"]]
-    return min(shown, key=lambda b: float(b["allowed"]), default=None)
+    shown = [b for b in bounds if "bound" in b and b["any_order"]]
+    return min(shown, key=lambda b: float(b["bound"]), default=None)
 
 
 def _evaluate_binary(
-    models: dict[str, Any], seconds: dict[str, float], left_out: dict[str, str], titles: list[str], options:
+    models: dict[str, Any], seconds: dict[str, float], skipped: dict[str, str], titles: list[str], options:
     ReadOptions, passes: int,
 ) -> Comparison:  # fmt: skip
     labels = _find_binary_labels(models)
-    features = max(model._require_fitted().features for model in models.values())
+    features = max(require_state(model).features for model in models.values())
 
     def stream() -> Iterator[SignedBatch]:
         return FileSource(titles, options).batches(labels, features)
@@ -271,17 +284,17 @@ def _evaluate_binary(
         }
     entries = []
     for name, model in models.items():
-        if model.outcomes == "sides":
-            bounds = certificate.evaluate_model_bounds(model, sample, sides[bool(model.bias)], stream, passes)
+        if outcome_type_of(model) == "sides":
+            bounds = certificate.evaluate_model_bounds(model, sample, sides[bool(model.fit_intercept)], stream, passes)
         else:
             bounds = _evaluate_in_own_space(model, FileSource(titles, options), passes)
         entries.append(ComparedLearner(name, model, seconds[name], _select_tightest(bounds)))
     entries.sort(key=lambda entry: (entry.model.ledger_.mistakes, entry.name))
-    return Comparison(entries, left_out, *_compare_update_families(sides[True], features))
+    return Comparison(entries, skipped, *_compare_update_families(sides[True], features))
 
 
 def _find_binary_labels(models: dict[str, Any]) -> BinaryLabels:
-    known: list[Any] = [model._require_fitted().labels for model in models.values()]
+    known: list[Any] = [require_state(model).labels for model in models.values()]
     found = next((labels for labels in known if isinstance(labels, BinaryLabels)), None)
     if found is None and len(known[0]) > 2:
         raise InputError("These learners take any number of classes: compare them one by one with learn.")

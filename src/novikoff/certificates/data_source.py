@@ -6,12 +6,20 @@ import hashlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any, Protocol
 
 import numpy as np
 
+from novikoff.base.internals import (
+    build_file_trainer,
+    fit_rows,
+    iter_encoded_arrays,
+    iter_encoded_files,
+    silence_order_warnings,
+)
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.base.raw_rows import prepare_first_batch
 from novikoff.certificates.measure import SignedBatch, canonicalize_batches
@@ -26,6 +34,7 @@ from novikoff.data.rows import Rows
 from novikoff.data.shuffle.external import Shuffler, get_recorded_seed
 from novikoff.errors import InputError
 from novikoff.meta.batch_estimator import BatchEstimator
+from novikoff.meta.internals import estimate_bytes, fit_dataset
 
 HASH_BLOCK_BYTES = 1 << 20  # bytes of a file that are hashed at once
 
@@ -73,7 +82,7 @@ class ArraySource:
 
     def learn(self, model: OnlineClassifier, passes: int, callback: ExampleCallback | None = None) -> int:
         more = {} if self.qid is None else {"qid": self.qid}
-        model._warns_of_sorted_labels = False  # the run is replayed; it has warned before
+        silence_order_warnings(model)  # the run is replayed; it has warned before
         if self.arriving:
             model.partial_fit(self.X, self.y, **more)
             first = model.ledger_.mistakes
@@ -82,7 +91,7 @@ class ArraySource:
         elif passes != model.passes:
             raise InputError(f"passes is {passes}, but the learner's settings say {model.passes}")
         else:
-            first = model._fit_rows(self.X, self.y, **more)
+            first = fit_rows(model, self.X, self.y, **more)
         if callback is not None:
             for rows, codes in self.told(model):
                 callback(rows, codes)
@@ -92,7 +101,7 @@ class ArraySource:
         model.fit(self.X, self.y)
 
     def told(self, model: OnlineClassifier) -> Iterator[tuple[Rows, Any]]:
-        yield from model._iter_encoded_arrays(self.X, self.y, self.qid)
+        yield from iter_encoded_arrays(model, self.X, self.y, self.qid)
 
     def batches(self, labels: BinaryLabels, features: int) -> Iterator[SignedBatch]:
         rows = prepare_first_batch(self.X).rows
@@ -128,7 +137,7 @@ class FileSource:
             if not is_builtin(title):
                 self._digest(title)
         reading = self._reading()
-        following = model.following(reading, positive=self.positive)
+        following = build_file_trainer(model, reading, positive=self.positive)
         following.shown(reading.batches(), callback)
         first = model.ledger_.mistakes
         for _ in range(passes - 1):
@@ -137,7 +146,7 @@ class FileSource:
 
     def solve(self, model: BatchEstimator) -> None:
         reading = DataReader(self.titles, self.options)
-        model._fit_dataset(load_examples(reading, needed=model.bytes_needed, positive=self.positive))
+        fit_dataset(model, load_examples(reading, needed=partial(estimate_bytes, model), positive=self.positive))
 
     def batches(self, labels: BinaryLabels, features: int) -> Iterator[SignedBatch]:
         reading = self._reading()
@@ -147,7 +156,7 @@ class FileSource:
             yield to_sparse(batch.rows), sides.of(batch)
 
     def told(self, model: OnlineClassifier) -> Iterator[tuple[Rows, Any]]:
-        yield from model._iter_encoded_files(self._reading())
+        yield from iter_encoded_files(model, self._reading())
 
     def _reading(self) -> DataReader:
         reading = DataReader(self.titles, self.options)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates.witness_search import join_batches
+from novikoff.certificates.search.witness_search import join_batches
 from novikoff.data.labels.class_labels import LabelSets
 from novikoff.data.rows import Rows, Sparse, slice_rows
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from novikoff.certificates.measure import SignedBatch
 from novikoff.certificates.row_chunks import RowBuffer, RowChunk, copy_chunk
+from novikoff.certificates.search.witness_search import BinarySample, join_batches
 from novikoff.certificates.shuffle_buffer import ShuffleBuffer
-from novikoff.certificates.witness_search import BinarySample, join_batches
 from novikoff.data.rows import Rows, count_rows, slice_rows
 
 MAX_SAMPLE_TERMS = 4_000_000  # terms

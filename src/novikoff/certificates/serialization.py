@@ -13,17 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff import __version__
+from novikoff.base.internals import (
+    build_scorer,
+    describe_guarantee,
+    has_fixed_length,
+    plain_settings_of,
+    require_state,
+    run_facts_of,
+)
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.certificates.bound_evaluation import evaluate_bound, measure_witnesses
 from novikoff.certificates.data_source import DataSource
 from novikoff.certificates.measure import BatchStream, WitnessMeasurement
-from novikoff.certificates.witness_selection import NamedWitness
+from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.errors import InputError
 from novikoff.learner_registry import name_of
 from novikoff.theory import online_to_batch
 from novikoff.theory.samples.guarantee import IID_ASSUMPTION, no_guarantee
 
-CERTIFICATE_FORMAT = 2
+CERTIFICATE_FORMAT = 3
 MEAN_OF_HYPOTHESES = "mean of the hypotheses used while learning, in the first pass; not the saved model"
 """Which model `compute_new_data_bounds` speaks of where examples were learned one by one."""
 
@@ -36,11 +44,11 @@ def to_document(
     target: Mapping[str, float],
     first: int,
     passes: int,
-    confidence: float,
+    delta: float,
 ) -> dict[str, Any]:
     from novikoff.model_file import to_bytes
 
-    state = model._require_fitted()
+    state = require_state(model)
     ledger = state.ledger
     measured, facts = measure_witnesses(model, found, target, stream, passes)
     document = {
@@ -48,19 +56,17 @@ def to_document(
         "novikoff": __version__,
         "data": source.about(),
         "learner": name_of(type(model)),
-        "settings": model._plain_settings(),
+        "settings": plain_settings_of(model),
         "passes": passes,
         **({} if state.shuffle is None else {"shuffle": state.shuffle}),
         "labels": state.labels.listed(),
         "precision": state.kind.name,
         "model": hashlib.sha256(to_bytes(model)).hexdigest(),
-        "observed": {**ledger.as_dict(), **model.observed(), "mistakes_of_first_pass": first},
+        "observed": {**ledger.as_dict(), **run_facts_of(model), "mistakes_of_first_pass": first},
         "bounds": [evaluate_bound(bound, facts, ledger) for bound in model.bounds()],
         "target": dict(target),
-        "new_data": compute_new_data_bounds(
-            first, ledger.examples // passes if model._has_fixed_length else 0, confidence
-        ),
-        **_describe_guarantee(model, source, passes, confidence),
+        "new_data": compute_new_data_bounds(first, ledger.examples // passes if has_fixed_length(model) else 0, delta),
+        **_describe_guarantee(model, source, passes, delta),
         "witnesses": {
             f.name: {**encode_witness(f), "measured": measurement_to_dict(m)}
             for f, m in zip(found, measured, strict=True)
@@ -70,9 +76,9 @@ def to_document(
     return plain
 
 
-def _describe_guarantee(model: OnlineClassifier, source: DataSource, passes: int, confidence: float) -> dict[str, Any]:
+def _describe_guarantee(model: OnlineClassifier, source: DataSource, passes: int, delta: float) -> dict[str, Any]:
     """What is guaranteed of the hypothesis that predicts. That it agrees with its examples is measured."""
-    promised = model._describe_guarantee(model.ledger_.examples // passes, 1.0 - confidence)
+    promised = describe_guarantee(model, model.ledger_.examples // passes, delta)
     if promised is None:
         return {}
     files = [tuple(one.items()) for one in source.about().get("files", ())]
@@ -88,7 +94,7 @@ def _describe_guarantee(model: OnlineClassifier, source: DataSource, passes: int
 
 def _count_errors(model: OnlineClassifier, source: DataSource) -> int:
     """On how many examples the hypothesis of the end is wrong."""
-    state, score, wrong = model._require_fitted(), model._build_scorer(known=True), 0
+    state, score, wrong = require_state(model), build_scorer(model, known=True), 0
     for rows, labels in source.batches(state.labels, state.features):
         labelled = labels != 0
         signs = np.where(score(rows) >= 0.0, 1, -1)
@@ -96,21 +102,20 @@ def _count_errors(model: OnlineClassifier, source: DataSource) -> int:
     return wrong
 
 
-def compute_new_data_bounds(mistakes: int, examples: int, confidence: float) -> dict[str, Any] | None:
+def compute_new_data_bounds(mistakes: int, examples: int, delta: float) -> dict[str, Any] | None:
     """Return what i.i.d. examples say of the hypotheses used while learning, None for a run without a fixed length.
 
     Nothing here bounds the error of the saved model.
     """
-    if not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence must be between 0 and 1, but is {confidence}.")
+    if not 0.0 < delta < 1.0:
+        raise InputError(f"delta must be between 0 and 1, but is {delta}.")
     if examples == 0:
         return None
     numbers: dict[str, Any] = {"mistakes": mistakes, "examples": examples}
-    delta = 1.0 - confidence
     return {
         "of": MEAN_OF_HYPOTHESES,
         "assumes": IID_ASSUMPTION,
-        "confidence": confidence,
+        "delta": delta,
         **numbers,
         "mean_error_bound": online_to_batch.progressive(**numbers, delta=delta),
         "expected_error_of_random_hypothesis": online_to_batch.random_stopping(**numbers),

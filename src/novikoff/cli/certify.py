@@ -11,16 +11,17 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from novikoff.cli.data_options import (
+from novikoff.base.internals import build_unfitted, state_of
+from novikoff.cli.options.data_options import (
     DATA_HELP,
     add_data_options,
     build_reading_options,
     matches_reading,
     restore_reading_options,
 )
-from novikoff.cli.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
-from novikoff.cli.model_output import check_writable
-from novikoff.cli.report_output import add_report_option, write_report
+from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.output.model_output import check_writable
+from novikoff.cli.output.report_output import add_report_option, write_report
 from novikoff.data.options import ReadOptions
 from novikoff.errors import InputError
 
@@ -29,7 +30,7 @@ EPILOG = f"""\
 
 examples:
   novikoff certify spam.model train.svm --output spam.certificate
-  novikoff certify spam.model train.svm --passes 5 --confidence 0.99 --json
+  novikoff certify spam.model train.svm --passes 5 --delta 0.01 --json
   novikoff certify spam.model train.svm --report spam.html
   novikoff verify spam.certificate train.svm
 """
@@ -41,23 +42,26 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument(
         "--passes", metavar="N", type=int, default=1, help="how often it went over the data (default: 1)"
     )
-    parser.add_argument("--positive", metavar="LABEL", help="the label that was learned against all others")
-    parser.add_argument("--output", metavar="FILE", help="write the certificate to this file")
+    parser.add_argument("--positive-label", metavar="LABEL", help="the label that was learned against all others")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the certificate to this file")
     add_report_option(parser)
     add_certificate_options(parser)
     parser.add_argument("--json", action="store_true", help="print the certificate as one JSON object on stdout")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     add_max_model_memory(parser, DEFAULT_LIMIT_TEXT)
     add_data_options(parser)
 
 
 def add_certificate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--confidence", metavar="P", type=float, help="of the bounds that assume i.i.d. examples (default: 0.95)"
+        "--delta",
+        metavar="P",
+        type=float,
+        help="δ, the probability with which bounds that assume i.i.d. examples may fail (default: 0.05)",
     )
     parser.add_argument(
-        "--budget",
-        metavar="TIMES",
+        "--search-effort",
+        metavar="FACTOR",
         type=float,
         help="how hard to look for witnesses (default: 1, a few passes; below 0.1 a sample of a long stream is enough)",
     )
@@ -71,13 +75,13 @@ def run(options: argparse.Namespace) -> int:
     for path in (options.output, options.report):
         if path:
             check_writable(path)
-    settings = getattr(getattr(model, "_state", None), "reading", None)
+    settings = getattr(state_of(model), "reading", None)
     reading_options = build_reading_options(options)
     if not matches_reading(options.data, reading_options, settings):
         reading_options = restore_reading_options(reading_options, settings)
     certificate, replayed, source = _build_certificate(model, reading_options, options.passes, options)
-    if getattr(model._state, "slot_names", None):  # kept for people: they are no part of what was learned
-        replayed._state.slot_names = model._state.slot_names
+    if getattr(state_of(model), "slot_names", None):  # kept for people: they are no part of what was learned
+        state_of(replayed).slot_names = state_of(model).slot_names
     if to_bytes(replayed) != to_bytes(model):
         raise InputError(
             f"{options.model}: was not learned from this data, in this order, in {options.passes} passes: name the same"
@@ -105,15 +109,16 @@ def _build_certificate(
     from novikoff.certificates.certificate import build_certificate
     from novikoff.certificates.data_source import FileSource
 
-    state = getattr(model, "_state", None)
-    source = FileSource(options.data, reading_options, options.positive, getattr(state, "shuffle", None))
-    fresh = type(model)._from_settings(model._plain_settings())
+    source = FileSource(
+        options.data, reading_options, options.positive_label, getattr(state_of(model), "shuffle", None)
+    )
+    fresh = build_unfitted(model)
     return *build_certificate(fresh, source, passes=passes, **given_certify_settings(options)), source
 
 
 def given_certify_settings(options: argparse.Namespace) -> dict[str, Any]:
     """What the user said about certifying."""
-    given = {"confidence": options.confidence, "budget": options.budget}
+    given = {"delta": options.delta, "search_effort": options.search_effort}
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -18,14 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from novikoff import learner_registry
-from novikoff.cli import learner_options, multiclass_options, signals
+from novikoff.base.internals import feature_range_of, inner_learner_of, scheme_info_of
+from novikoff.cli import signals
 from novikoff.cli.certify import add_certificate_options, given_certify_settings
-from novikoff.cli.data_options import add_data_options, build_reading_options
-from novikoff.cli.data_summary import show_description
-from novikoff.cli.figures import progressive_error_lines
-from novikoff.cli.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, max_model_memory
-from novikoff.cli.model_output import check_writable
-from novikoff.cli.shuffle_options import add_random_state, run_settings
+from novikoff.cli.options import learner_options, multiclass_options
+from novikoff.cli.options.data_options import add_data_options, build_reading_options
+from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, max_model_memory
+from novikoff.cli.options.shuffle_options import add_random_state, run_settings
+from novikoff.cli.output.data_summary import show_description
+from novikoff.cli.output.figures import progressive_error_lines
+from novikoff.cli.output.model_output import check_writable
 from novikoff.errors import InputError, SortedLabelsWarning
 from novikoff.memory_limit import ENVIRONMENT_VARIABLE
 from novikoff.meta.default_learner import DEFAULT_LEARNER, FALLBACK_LEARNER
@@ -40,7 +42,7 @@ tools: dask scheduler and dask worker, SSHCluster, dask-jobqueue (SLURM), dask-k
 examples:
   novikoff cluster learn 'part-*.svm.gz' --rounds 5 --save clicks.model
   novikoff cluster learn 'part-*.svm.gz' --scheduler tcp://10.0.0.1:8786 --rounds 10 --checkpoint run.checkpoint
-  novikoff cluster learn 'part-*.vw' --learner sgd --loss logistic --bits 22 --rounds 3 --json
+  novikoff cluster learn 'part-*.vw' --learner sgd --loss logistic --hash-bits 22 --rounds 3 --json
   novikoff cluster learn 'day-*.csv' --label y --learner perceptron --certificate clicks.certificate
   novikoff verify clicks.certificate day-*.csv
 """
@@ -72,10 +74,12 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         help=f"the algorithm (default: {FALLBACK_LEARNER}, for {DEFAULT_LEARNER} can't be mixed)",
     )
     learn.add_argument(
-        "--scheme", choices=SCHEME_CHOICES, help="how classes are made of weights (default: kesler for more than two)"
+        "--multiclass",
+        choices=SCHEME_CHOICES,
+        help="how classes are made of weights (default: kesler for more than two)",
     )
     learn.add_argument("--classes", metavar="A,B,…", help="all labels: spares a look at every file for them")
-    learn.add_argument("--positive", metavar="LABEL", help="learn this label against all others")
+    learn.add_argument("--positive-label", metavar="LABEL", help="learn this label against all others")
     learn.add_argument("--save", metavar="MODEL", help="write the model to this file")
     learn.add_argument(
         "--checkpoint", metavar="PATH", help="written after each round; a run that ended goes on from it"
@@ -84,8 +88,8 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     add_certificate_options(learn)
     add_max_model_memory(learn, DEFAULT_LIMIT_TEXT)
     learn.add_argument("--json", action="store_true", help="print one JSON object on stdout")
-    learn.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    add_random_state(learn, "of a code of --scheme ecoc, of the first weights of a network")
+    learn.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    add_random_state(learn, "of a code of --multiclass ecoc, of the first weights of a network")
     add_data_options(learn)
     for name in (
         learner_registry.names()
@@ -107,8 +111,8 @@ def run(options: argparse.Namespace) -> int:
         os.environ[ENVIRONMENT_VARIABLE] = str(limit)  # worker processes on this machine inherit it
     if options.workers is not None and (options.scheduler or options.workers < 1):
         raise InputError("--workers is how many processes are started without --scheduler, at least 1.")
-    if options.budget is not None and not options.certificate:
-        raise InputError("--budget is how hard a --certificate looks for witnesses: leave it out.")
+    if options.search_effort is not None and not options.certificate:
+        raise InputError("--search-effort is how hard a --certificate looks for witnesses: leave it out.")
     local = options.checkpoint if options.checkpoint and "://" not in options.checkpoint else None
     for path in (options.save, options.certificate, local):
         if path:
@@ -116,9 +120,9 @@ def run(options: argparse.Namespace) -> int:
     reading_options = build_reading_options(options)
     binary = _build_learner(options)
     make_shards(
-        options.data, None, reading_options, options.positive
+        options.data, None, reading_options, options.positive_label
     )  # patterns that match nothing: before a cluster is started
-    reading_options.prefer_largest = options.together is None and binary._feature_range()[1] < math.inf
+    reading_options.prefer_largest = options.collisions is None and feature_range_of(binary)[1] < math.inf
     with connect(options.scheduler, options.workers) as client:
         _print_progress(options, f"scheduler   {client.scheduler.address}\ndashboard   {client.dashboard_link}")
         read = describe_first_shard(options.data, reading_options, client)
@@ -131,7 +135,13 @@ def run(options: argparse.Namespace) -> int:
         )
         with warnings.catch_warnings():  # printed below, in the way of the command line
             warnings.simplefilter("ignore", SortedLabelsWarning)
-            learner.fit(options.data, options=reading_options, positive=options.positive, classes=told, onlooker=shown)
+            learner.fit(
+                options.data,
+                options=reading_options,
+                positive_label=options.positive_label,
+                classes=told,
+                onlooker=shown,
+            )
         signals.raise_if_interrupted()
         report = _summarize(learner, time.perf_counter() - began)
         report |= {"read": read.description, "notes": [*read.notes, *learner.notes_]}
@@ -196,8 +206,8 @@ def _build_learner(options: argparse.Namespace) -> Any:
 
 def _build_model(binary: Any, options: argparse.Namespace, reading_options: Any, client: Any, told: Any) -> Any:
     """The learner in its scheme, which follows from the first labels where it is not named."""
-    name = multiclass_options.SCHEME_ALIASES.get(options.scheme, options.scheme)
-    if name is None and options.positive is None:
+    name = multiclass_options.SCHEME_ALIASES.get(options.multiclass, options.multiclass)
+    if name is None and options.positive_label is None:
         from novikoff.distributed.shard_summary import read_first_labels
 
         first = read_first_labels(options.data, reading_options, client) if told is None else told
@@ -213,8 +223,8 @@ def _build_model(binary: Any, options: argparse.Namespace, reading_options: Any,
 def _summarize(learner: Any, seconds: float) -> dict[str, Any]:
     model, ledger = learner.model_, learner.ledger_
     return {
-        "learner": learner_registry.name_of(type(model.inner)),
-        **model._scheme_info(),
+        "learner": learner_registry.name_of(type(inner_learner_of(model))),
+        **scheme_info_of(model),
         "shards": ledger.shards,
         "rounds": len(ledger.rounds),
         "mixing": learner.mixing,
@@ -246,7 +256,7 @@ def _certify(learner: Any, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _format_text(report: dict[str, Any], options: argparse.Namespace) -> str:
-    lines = [f"{key:<12}{report[key]}" for key in ("learner", "scheme", "classes") if key in report]
+    lines = [f"{key:<12}{report[key]}" for key in ("learner", "multiclass", "classes") if key in report]
     lines += [f"{key:<12}{report[key]:,}" for key in ("shards", "rounds", "examples", "features")]
     mixed = f"({report['mixed_mistakes']:,.6g} as the mixtures count them)"
     lines.append(f"mistakes    {report['mistakes']:,}   {mixed}")
@@ -260,6 +270,6 @@ def _format_text(report: dict[str, Any], options: argparse.Namespace) -> str:
         best = Certificate(report["certificate"]).headline
         said = "no theorem was shown to hold for this run"
         if best is not None:
-            said = f"{best['allowed']:,.1f} {best['counts']} at most ({best['name']}: {best['verdict']})"
-        lines.append(f"allowed     {said}")
+            said = f"{best['bound']:,.1f} {best['counts']} at most ({best['name']}: {best['verdict']})"
+        lines.append(f"bound       {said}")
     return "\n".join([*lines, *([f"saved       {Path(options.save)}"] if options.save else [])])

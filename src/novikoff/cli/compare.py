@@ -2,8 +2,8 @@
 
 Tries all learners with one weight vector that take the data, with their default settings; kernel-perceptron and
 multilayer-perceptron only where --learners names them, and no ensembles. Shows mistakes, updates, the progressive error
-of each run, time, what the theorems allow, and whether they favour additive or multiplicative updates. What is left out
-is listed with the reason.
+of each run, time, what the theorems allow, and whether they favour additive or multiplicative updates. Learners that
+were skipped are listed with the reason.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from novikoff import learner_registry
-from novikoff.cli.data_options import DATA_HELP, add_data_options, build_reading_options
-from novikoff.cli.data_summary import describe_files, show_description
-from novikoff.cli.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
-from novikoff.cli.model_output import check_writable
-from novikoff.cli.report_output import add_report_option
-from novikoff.cli.shuffle_options import add_shuffle, order_warnings, resolve_shuffle
+from novikoff.cli.options.data_options import DATA_HELP, add_data_options, build_reading_options
+from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.options.shuffle_options import add_shuffle, order_warnings, resolve_shuffle
+from novikoff.cli.output.data_summary import describe_files, show_description
+from novikoff.cli.output.model_output import check_writable
+from novikoff.cli.output.report_output import add_report_option
 
 if TYPE_CHECKING:
     from novikoff.certificates.compare import Comparison
@@ -40,10 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("data", nargs="+", metavar="DATA", help="the stream, in this order")
     parser.add_argument("--learners", metavar="NAMES", type=_parse_names, help="only these, with commas in between")
     parser.add_argument("--passes", metavar="N", type=int, default=1, help="how often to go over the data (default: 1)")
-    parser.add_argument("--positive", metavar="LABEL", help="learn this label against all others")
+    parser.add_argument("--positive-label", metavar="LABEL", help="learn this label against all others")
     add_shuffle(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     add_max_model_memory(parser, DEFAULT_LIMIT_TEXT)
     add_report_option(parser)
     add_data_options(parser)
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     found = compare(
         options.data,
         reading_options,
-        positive=options.positive,
+        positive=options.positive_label,
         passes=options.passes,
         only=options.learners or (),
         random_state=(options.random_state or 0) if options.shuffle else None,
@@ -88,15 +88,15 @@ def run(options: argparse.Namespace) -> int:
         write_atomically(Path(options.report), build_page(found, names).encode())
     document = {**found.as_dict(), "read": read.description, "notes": read.notes, "warnings": [*read.doubts, *late]}
     print(json.dumps(document, ensure_ascii=False) if options.json else _format_text(found))
-    broken = any(entry.bound is not None and entry.bound["verdict"] == "broken" for entry in found.entries)
+    broken = any(entry.bound is not None and entry.bound["verdict"] == "violated" for entry in found.entries)
     return 1 if broken else 0
 
 
 def _format_text(found: Comparison) -> str:
     titles = (
-        f"{'mistakes':>10}{'updates':>10}{'progressive error':>19}{'allowed':>13}{'slack':>8}{'seconds':>10}   theorem"
+        f"{'mistakes':>10}{'updates':>10}{'progressive error':>19}{'bound':>13}{'slack':>8}{'seconds':>10}   theorem"
     )
-    wide = max(20, *(len(name) + 2 for name in [*found.left_out, *(entry.name for entry in found.entries)]))
+    wide = max(20, *(len(name) + 2 for name in [*found.skipped, *(entry.name for entry in found.entries)]))
     lines = [f"{'learner':<{wide}}{titles}"]
     for entry in found.entries:
         row = entry.as_dict()
@@ -106,6 +106,6 @@ def _format_text(found: Comparison) -> str:
             f"{row['learner']:<{wide}}{row['mistakes']:>10,}{row['updates']:>10,}{row['progressive_error']:>19.4f}"
             f"{allowed:>13}{slack:>8}{row['seconds']:>10.3f}   {row['theorem'] or 'none shown'}"
         )
-    lines += [f"{name:<{wide}}left out: {why}" for name, why in found.left_out.items()]
+    lines += [f"{name:<{wide}}skipped: {why}" for name, why in found.skipped.items()]
     about = "Progressive error: each example was predicted before it was learned. No saved model has this error."
     return "\n".join([*lines, "", about, found.advice])

@@ -13,9 +13,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.cli.data_options import DATA_HELP, add_data_options, build_reading_options, is_stream, open_reading
-from novikoff.cli.data_summary import show_notes
-from novikoff.cli.evaluation_text import format_comparison, format_result
+from novikoff.base.internals import (
+    build_scorer,
+    decide_labels,
+    display_scores,
+    format_label,
+    predicts_one_label,
+    state_of,
+)
+from novikoff.cli.options.data_options import (
+    DATA_HELP,
+    add_data_options,
+    build_reading_options,
+    is_stream,
+    open_reading,
+)
+from novikoff.cli.output.data_summary import show_notes
+from novikoff.cli.output.evaluation_text import format_comparison, format_result
 from novikoff.cli.predict import check_same_columns, score_batch
 from novikoff.data.labels.binary_labels import to_plain_label
 from novikoff.data.options import ReadOptions
@@ -67,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         help="how often an interval may be wrong (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
-    parser.add_argument("--quiet", action="store_true", help="nothing on stderr but warnings")
+    parser.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr but warnings")
     add_data_options(parser)
 
 
@@ -88,11 +102,11 @@ def _evaluate_model(path: str, options: argparse.Namespace) -> ModelEvaluation:
     model = load_learner(path)
     reading_options = build_reading_options(options)
     reading_options.unlabelled = True
-    reading = open_reading([options.data], reading_options, model._state)
+    reading = open_reading([options.data], reading_options, state_of(model))
     batches = _checked_batches(model, path, reading, options)
     if hasattr(model, "rank"):
         found = ModelEvaluation(path, _evaluate_ranking(model, batches, options.data), None)
-    elif not getattr(model, "_predicts_one_label", True):
+    elif not predicts_one_label(model):
         found = ModelEvaluation(path, _evaluate_label_sets(model, batches, options), None)
     else:
         found = _evaluate_classes(model, path, batches, options)
@@ -109,17 +123,17 @@ def _checked_batches(model: Any, path: str, reading: DataReader, options: argpar
 
 def _evaluate_classes(model: Any, path: str, batches: Iterator[Batch], options: argparse.Namespace) -> ModelEvaluation:
     classes = list(model.classes_)
-    index = LabelIndex([model.spelled(label) for label in classes])
+    index = LabelIndex([format_label(model, label) for label in classes])
     order = np.argsort(np.array(classes))
-    score, edges = model._build_scorer(known=True), getattr(model, "edges", None)
+    score, edges = build_scorer(model, known=True), getattr(model, "edges", None)
     slices = _read_column(options) if options.by else None
     wrong: list[NDArray[np.bool_]] = []
     with ClassificationEvaluator(index, options.delta) as evaluator:
         for batch in batches:
             scores = score_batch(score, batch)
-            predicted = order[np.searchsorted(np.array(classes), model.choose(scores), sorter=order)]
+            predicted = order[np.searchsorted(np.array(classes), decide_labels(model, scores), sorter=order)]
             true = _true_codes(model, batch, index)
-            shown = model._display_scores(scores)
+            shown = display_scores(model, scores)
             wrong.append(
                 evaluator.add(
                     true,
@@ -150,7 +164,7 @@ def _true_code(model: Any, batch: Batch, i: int, index: LabelIndex) -> int:
         label = batch.parsed.label(i)
     except LabelError as problem:
         raise InputError(f"{batch.where(i)}: {problem}") from None
-    return UNLABELLED if label is None else int(index.encode([model.spelled(label)])[0])
+    return UNLABELLED if label is None else int(index.encode([format_label(model, label)])[0])
 
 
 def _count_edges(edges: Any, labels: list[str], true: Codes, predicted: Codes) -> int:
@@ -160,9 +174,9 @@ def _count_edges(edges: Any, labels: list[str], true: Codes, predicted: Codes) -
 
 def _evaluate_label_sets(model: Any, batches: Iterator[Batch], options: argparse.Namespace) -> Result:
     evaluator = LabelSetEvaluator(LabelIndex([str(label) for label in model.classes_]), options.delta)
-    score = model._build_scorer(known=True)
+    score = build_scorer(model, known=True)
     for batch in batches:
-        predicted = [[str(label) for label in labels] for labels in model.choose(score_batch(score, batch))]
+        predicted = [[str(label) for label in labels] for labels in decide_labels(model, score_batch(score, batch))]
         evaluator.add([_true_set(batch, i) for i in range(len(batch))], predicted)
     return evaluator.result()
 
@@ -174,7 +188,7 @@ def _true_set(batch: Batch, i: int) -> list[str]:
 
 
 def _evaluate_ranking(model: Any, batches: Iterator[Batch], title: str) -> Result:
-    score, parts = model._build_scorer(known=True), []
+    score, parts = build_scorer(model, known=True), []
     for batch in batches:
         if batch.parsed.groups is None or batch.parsed.numbers is None:
             raise InputError(f"{title}: a ranking is evaluated on rows with a grade and a query (qid).")

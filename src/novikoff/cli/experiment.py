@@ -14,7 +14,7 @@ from typing import Any
 
 from novikoff import __version__
 from novikoff.cli import signals
-from novikoff.cli.model_output import check_writable
+from novikoff.cli.output.model_output import check_writable
 from novikoff.errors import InputError
 from novikoff.experiments import EXPERIMENTS, experiment
 
@@ -22,7 +22,7 @@ EPILOG = f"""\
 NAME, and what it shows:
 {chr(10).join(f"  {name:<23}{text}" for name, text in EXPERIMENTS.items())}
 
-and what it may be told, beside --seed:
+and what it may be told, beside --random-state:
   irrelevant-attributes  --attributes --relevant
   irrelevant-dimensions  --attributes --relevant --margin --examples
   drift                  --attributes --relevant --drift --examples
@@ -30,13 +30,13 @@ and what it may be told, beside --seed:
   noise                  --attributes --relevant --noise --examples
 
 A report is one HTML file that needs no network; the numbers that --json prints are in it too. The exit code is 1 if a
-bound was broken, which would be a defect.
+bound was violated, which would be a defect.
 
 examples:
   novikoff experiment irrelevant-attributes --report irrelevant.html
   novikoff experiment drift --json > drift.json
   novikoff experiment margin --epsilon 0.05 --report margin.html
-  novikoff experiment noise --noise 0.2 --seed 7
+  novikoff experiment noise --noise 0.2 --random-state 7
 """
 TEXT_WIDTH = 110
 """Of the lines that are wrapped."""
@@ -51,17 +51,19 @@ EXPERIMENT_OPTIONS = (
     ("noise", "P", float, "the largest share of labels that are flipped (default: 0.3)"),
     ("examples", "M", int, "how many examples (default: irrelevant-dimensions 5000, drift 100000, margin 4000,"
      " noise 20000)"),
-    ("seed", "S", int, "another number gives other streams (default: 0)"),
+    ("random_state", "N", int, "another number gives other streams (default: 0)"),
 )  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("name", metavar="NAME", choices=tuple(EXPERIMENTS), help="see below")
     for name, metavar, value_type, text in EXPERIMENT_OPTIONS:
-        parser.add_argument(f"--{name}", metavar=metavar, type=value_type, default=argparse.SUPPRESS, help=text)
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", metavar=metavar, type=value_type, default=argparse.SUPPRESS, help=text
+        )
     parser.add_argument("--report", metavar="FILE.html", help="write a page with the plots to this file")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -76,17 +78,17 @@ def run(options: argparse.Namespace) -> int:
     seconds = time.perf_counter() - began
     about = {**result.as_dict(), "version": __version__, "seconds": seconds}
     print(json.dumps(about) if options.json else _format_text(result, options.report, seconds))
-    for check in result.broken:
-        print(f"novikoff: a bound was broken: {check}", file=sys.stderr)
-    return 1 if result.broken else 0
+    for check in result.violated:
+        print(f"novikoff: a bound was violated: {check}", file=sys.stderr)
+    return 1 if result.violated else 0
 
 
 def _given_options(options: argparse.Namespace, perform: Callable[..., Any]) -> dict[str, Any]:
     known = inspect.signature(perform).parameters
     given = {name: getattr(options, name) for name, *_ in EXPERIMENT_OPTIONS if name in options}
-    strange = [f"--{name}" for name in given if name not in known]
+    strange = [f"--{name.replace('_', '-')}" for name in given if name not in known]
     if strange:
-        allowed = ", ".join(f"--{name}" for name, *_ in EXPERIMENT_OPTIONS if name in known)
+        allowed = ", ".join(f"--{name.replace('_', '-')}" for name, *_ in EXPERIMENT_OPTIONS if name in known)
         raise InputError(f"{options.name} has no {' and no '.join(strange)}: it can be told {allowed}.")
     return given
 
@@ -127,9 +129,9 @@ def _format_text(result: Any, report: str | None, seconds: float) -> str:
         ]
     lines.append("")
     for theorem in result.theorems:
-        about = f"allowed     {theorem.statement} Assumes: {theorem.assumes}"
+        about = f"bound       {theorem.statement} Assumes: {theorem.assumes}"
         lines += textwrap.wrap(about, TEXT_WIDTH, subsequent_indent=12 * " ")
-    verdict = f"{len(result.broken)} were broken" if result.broken else "no bound was broken"
+    verdict = f"{len(result.violated)} were violated" if result.violated else "no bound was violated"
     lines += ["", f"checked     {len(result.checks)} numbers against their bounds: {verdict}"]
     lines += [f"report      {Path(report)}"] if report else []
     return "\n".join([*lines, f"seconds     {seconds:.3f}"])

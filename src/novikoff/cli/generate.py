@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from novikoff.cli import signals
-from novikoff.cli.model_output import check_writable
+from novikoff.cli.output.model_output import check_writable
 from novikoff.data.synthetic.base import SyntheticStream
 from novikoff.data.synthetic.concepts import CONCEPTS, BooleanStreamOptions
 from novikoff.data.synthetic.worst_case import WORST_CASE_STREAMS
@@ -23,13 +23,13 @@ from novikoff.errors import InputError
 EPILOG = """\
 CONCEPT, and what it may be told:
   conjunction, disjunction, xor    --relevant
-  m-of-n                           --relevant --least           at least so many of the relevant literals
+  m-of-n                           --relevant --threshold       at least so many of the relevant literals
   k-cnf                            --clauses --width            no attribute comes twice
   dnf                              --terms --width              no attribute comes twice
   and all of these                 --negated --density --drift
   linear-threshold                 --relevant --margin          numbers, ‖x‖ ≤ 1, separable by the margin without a bias
   rectangle                        --relevant                   numbers from 0 to 1
-  and all of the above             --attributes --balance --noise --examples --seed
+  and all of the above             --attributes --balance --noise --examples --random-state
   orthonormal                      --attributes                 the Perceptron's worst case
   irrelevant                       --attributes --relevant      bad for the Perceptron, good for Winnow
   drifting-disjunction             --attributes --relevant --drift    bad for Winnow, good for Winnow-R; 2^L attributes
@@ -48,7 +48,7 @@ PROGRESS_INTERVAL_SECONDS = 1.0
 OPTION_PARAMETERS = {
     "attributes": "n",
     "relevant": "k",
-    "least": "m",
+    "threshold": "m",
     "clauses": "clauses",
     "terms": "terms",
     "width": "width",
@@ -59,7 +59,7 @@ OPTION_PARAMETERS = {
     "noise": "noise",
     "drift": "drift",
     "negated": "negated",
-    "seed": "seed",
+    "random_state": "random_state",
 }
 """Options, and what the functions that make streams call them."""
 
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     for name, metavar, value_type, text in (
         ("attributes", "N", int, "how many attributes there are (default: 100; linear-threshold 20, rectangle 2)"),
         ("relevant", "K", int, "how many of them, or of their literals, matter (default: 5; xor 2, real numbers all)"),
-        ("least", "M", int, "how many of the relevant ones must be true (default: 3)"),
+        ("threshold", "M", int, "how many of the relevant ones must be true (default: 3)"),
         ("clauses", "N", int, "how many clauses (default: 3)"),
         ("terms", "N", int, "how many terms (default: 3)"),
         ("width", "K", int, "how many literals in a clause or a term (default: 2)"),
@@ -80,16 +80,18 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
          " 0.5); none: relevant attributes are as dense as others"),
         ("noise", "P", float, "how likely a label is flipped (default: 0)"),
         ("drift", "C", int, "how often a literal is dropped and another one gained (default: 0)"),
-        ("seed", "S", int, "another number gives another concept and other examples (default: 0)"),
+        ("random_state", "N", int, "another number gives another concept and other examples (default: 0)"),
     ):  # fmt: skip
-        parser.add_argument(f"--{name}", metavar=metavar, type=value_type, default=argparse.SUPPRESS, help=text)
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", metavar=metavar, type=value_type, default=argparse.SUPPRESS, help=text
+        )
     parser.add_argument(
         "--negated", action="store_true", default=argparse.SUPPRESS, help="literals may be negated, each by a coin"
     )
     parser.add_argument("--format", choices=tuple(ROW_FORMATS), default="svmlight", help="(default: svmlight)")
-    parser.add_argument("--output", metavar="FILE", help="write the examples here instead of stdout")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the examples here instead of stdout")
     parser.add_argument("--truth", metavar="FILE", help="write what is known of the stream here, as JSON")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -120,9 +122,11 @@ def _build_stream(options: argparse.Namespace) -> SyntheticStream:
     if "more" in known:
         known |= set(BooleanStreamOptions.__annotations__)
     given = {name: getattr(options, name) for name in OPTION_PARAMETERS if name in options}
-    strange = [f"--{name}" for name in given if OPTION_PARAMETERS[name] not in known]
+    strange = [f"--{name.replace('_', '-')}" for name in given if OPTION_PARAMETERS[name] not in known]
     if strange:
-        allowed = ", ".join(f"--{name}" for name, parameter in OPTION_PARAMETERS.items() if parameter in known)
+        allowed = ", ".join(
+            f"--{name.replace('_', '-')}" for name, parameter in OPTION_PARAMETERS.items() if parameter in known
+        )
         raise InputError(f"{options.concept} has no {' and no '.join(strange)}: it can be told {allowed}.")
     stream: SyntheticStream = make(**{OPTION_PARAMETERS[name]: value for name, value in given.items()})
     return stream

@@ -7,8 +7,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from novikoff.cli import online_to_batch_options
-from novikoff.cli.figures import progressive_error_lines
+from novikoff.base.internals import describe_guarantee, scheme_info_of
+from novikoff.cli.options import online_to_batch_options
+from novikoff.cli.output.figures import progressive_error_lines
 from novikoff.errors import InputError
 
 MAX_LABELS_SHOWN = 20
@@ -49,11 +50,11 @@ def run(options: argparse.Namespace) -> int:
 def _describe_guarantee(model: Any, options: argparse.Namespace) -> dict[str, Any]:
     """What the hypothesis promises, and whether it has seen enough, where that can be said."""
     delta = 0.05 if options.delta is None else options.delta
-    settled = "output_hypothesis" in model._scheme_info()
+    settled = "online_to_batch" in scheme_info_of(model)
     if settled and options.delta not in (None, model.delta):
         raise InputError(f"--delta: this hypothesis was chosen for delta {model.delta}: learn with another --delta.")
-    promised = None if settled else model._describe_guarantee(delta=delta)
-    found = {} if promised is None else {"promised": promised}
+    promised = None if settled else describe_guarantee(model, delta=delta)
+    found = {} if promised is None else {"guarantee": promised}
     asked = options.epsilon is not None or (options.delta is not None and not settled)
     if asked and not hasattr(model, "sample_check"):
         raise InputError(
@@ -93,7 +94,7 @@ def _provenance_lines(description: dict[str, Any]) -> list[str]:
 
 def _feature_lines(description: dict[str, Any]) -> list[str]:
     weights = description["weights"]
-    many = "scheme" in description and any("speaks_for" in w for w in weights)
+    many = "multiclass" in description and any("speaks_for" in w for w in weights)
     heads = ["feature", "importance", "weight", "std", *(["for"] if many else [])]
     rows = [
         [str(w["feature"]), _format_number(w["importance"]), f"{w['weight']:+.6g}", _format_number(w["std"])]
@@ -123,7 +124,7 @@ def _intercept_lines(intercept: float | dict[str, float] | None) -> list[str]:
 
 
 def _guarantee_lines(description: dict[str, Any]) -> list[str]:
-    promised = description.get("output_hypothesis", description.get("promised"))
+    promised = description.get("online_to_batch", description.get("guarantee"))
     rows = [] if promised is None else online_to_batch_options.format_guarantee(promised)
     rows += [("enough", description["sample_check"]["sentence"])] if "sample_check" in description else []
     return [f"{title:<12}{text}" for title, text in rows]
@@ -144,7 +145,7 @@ def _run_lines(ledger: dict[str, Any] | None, passes: int) -> list[str]:
 
 def _label_lines(description: dict[str, Any]) -> list[str]:
     labels = description["labels"]
-    if "scheme" not in description:
+    if "multiclass" not in description:
         return ["labels      " + ", ".join(f"{sign}: {label}" for sign, label in zip("−+", labels, strict=False))]
     shown = ", ".join(map(str, labels[:MAX_LABELS_SHOWN])) + (", …" if len(labels) > MAX_LABELS_SHOWN else "")
     about = [f"scheme      {description['scheme']}"]

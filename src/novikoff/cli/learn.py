@@ -13,18 +13,29 @@ from typing import Any
 
 from novikoff import learner_registry
 from novikoff._compiled import jit
-from novikoff.cli import kernel_options, learner_options, multiclass_options, online_to_batch_options, signals
+from novikoff.base.internals import (
+    build_file_trainer,
+    check_settings,
+    feature_range_of,
+    fixed_width_reason_of,
+    inner_learner_of,
+    is_multiclass,
+    needs_two_classes,
+    scheme_info_of,
+    state_of,
+)
+from novikoff.cli import signals
 from novikoff.cli.certify import add_certificate_options, write_certificate
-from novikoff.cli.data_options import DATA_HELP, add_data_options, build_reading_options, is_stream, open_reading
-from novikoff.cli.data_summary import show_description
-from novikoff.cli.figures import progressive_error_lines
-from novikoff.cli.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
-from novikoff.cli.model_output import check_writable
-from novikoff.cli.progress import TrainingProgress
-from novikoff.cli.provenance import add_provenance, begin_provenance, finish_provenance
-from novikoff.cli.report_output import add_report_option
-from novikoff.cli.shuffle_options import (
-    SEED_SETTINGS,
+from novikoff.cli.options import kernel_options, learner_options, multiclass_options, online_to_batch_options
+from novikoff.cli.options.data_options import (
+    DATA_HELP,
+    add_data_options,
+    build_reading_options,
+    is_stream,
+    open_reading,
+)
+from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.options.shuffle_options import (
     add_shuffle,
     describe_run,
     order_warnings,
@@ -33,6 +44,12 @@ from novikoff.cli.shuffle_options import (
     shuffle_reading,
     summary_line,
 )
+from novikoff.cli.output.data_summary import show_description
+from novikoff.cli.output.figures import progressive_error_lines
+from novikoff.cli.output.model_output import check_writable
+from novikoff.cli.output.progress import TrainingProgress
+from novikoff.cli.output.provenance import add_provenance, begin_provenance, finish_provenance
+from novikoff.cli.output.report_output import add_report_option
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS
 from novikoff.data.options import ReadOptions
 from novikoff.data.reader import DataReader
@@ -45,7 +62,7 @@ Each learner has its own settings: novikoff learn --learner sgd --help shows tho
 The scheme follows from the labels: two of them are told apart by one learner, more by Kesler's construction; sets of
 labels (1,3,7 or a list) are multi-label, labels such as a/b/c hierarchical, data with qid is ranked.
 
-METHOD of --output-hypothesis, and what it promises of the saved model, if examples are i.i.d. and come once:
+METHOD of --online-to-batch, and what it promises of the saved model, if examples are i.i.d. and come once:
 {online_to_batch_options.METHODS_HELP}
 
 examples:
@@ -55,21 +72,21 @@ examples:
   novikoff learn more.svm --resume spam.model --save spam.model
   novikoff learn digits --learner perceptron --average
   novikoff learn digits --learner kernel-perceptron --kernel poly:4 --vote
-  novikoff learn train.svm --learner kernel-perceptron --kernel poly:2 --representation auto
-  novikoff learn train.svm --map poly:2 --map-bits 22 --save products.model
-  novikoff learn digits --scheme ova --learner sgd --save digits.model
-  novikoff learn digits --positive 3 --json
+  novikoff learn train.svm --learner kernel-perceptron --kernel poly:2 --kernel-form auto
+  novikoff learn train.svm --feature-map poly:2 --feature-map-bits 22 --save products.model
+  novikoff learn digits --multiclass ova --learner sgd --save digits.model
+  novikoff learn digits --positive-label 3 --json
   novikoff learn train.svm --certificate spam.certificate --report spam.html
-  novikoff learn train.svm --output-hypothesis controlled-testing --epsilon 0.05 --delta 0.01 --save spam.model
-  novikoff learn digits --scheme random-forest --trees 200 --jobs 2 --save forest.model
-  novikoff learn digits --scheme online-bagging --members 20
+  novikoff learn train.svm --online-to-batch controlled-testing --epsilon 0.05 --delta 0.01 --save spam.model
+  novikoff learn digits --multiclass random-forest --n-estimators 200 --n-jobs 2 --save forest.model
+  novikoff learn digits --multiclass online-bagging --n-estimators 20
   zcat *.svm.gz | novikoff learn -
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help="what to learn from, in this order")
-    default = f"{DEFAULT_LEARNER}, which follows several; {STABLE_LEARNER} with --output-hypothesis"
+    default = f"{DEFAULT_LEARNER}, which follows several; {STABLE_LEARNER} with --online-to-batch"
     parser.add_argument("--learner", choices=learner_registry.names(), help=f"the algorithm (default: {default})")
     parser.add_argument("--save", metavar="MODEL", help="write the model to this file")
     parser.add_argument("--resume", metavar="MODEL", help="go on from the model in this file")
@@ -77,9 +94,9 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("--certificate", metavar="FILE", help="write what the theorems say of this run to this file")
     add_report_option(parser)
     add_certificate_options(parser)
-    parser.add_argument("--positive", metavar="LABEL", help="learn this label against all others")
+    parser.add_argument("--positive-label", metavar="LABEL", help="learn this label against all others")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     parser.add_argument(
         "--keep-names", metavar="MB", type=int, nargs="?", const=64, help="keep names of hashed features for inspect"
     )
@@ -96,23 +113,22 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 @within_model_memory
 def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
-    if options.budget is not None and not (options.certificate or options.report):
-        own = " (--learner-budget is the learner's own)" if options.learner == kernel_options.KERNEL_LEARNER else ""
-        raise InputError(f"--budget is how hard a --certificate or --report looks for witnesses: leave it out{own}.")
+    if options.search_effort is not None and not (options.certificate or options.report):
+        raise InputError("--search-effort is how hard a --certificate or --report looks for witnesses: leave it out.")
     if multiclass_options.get_named_scheme(options) in multiclass_options.BATCH_SCHEMES:
         from novikoff.cli import learn_batch
 
-        for option in ("output_hypothesis", "representation"):
+        for option in ("online_to_batch", "kernel_form"):
             if getattr(options, option) is not None:
                 flag = f"--{option.replace('_', '-')}"
-                raise InputError(f"{flag} has no meaning for {options.scheme}: leave it out.")
+                raise InputError(f"{flag} has no meaning for {options.multiclass}: leave it out.")
         online_to_batch_options.wrap_online_to_batch(None, options)  # refuses what goes with that
         options.shuffle = options.shuffle is not False  # of its members, as in `fit`: all examples are in memory
         return learn_batch.run(options, str(multiclass_options.get_named_scheme(options)))
     resolve_shuffle(options)
     kernel_options.resolve_representation(options)
     learner, passes = _build_model(options)
-    learner._check_all()
+    check_settings(learner)
     resumed = learner if options.resume else None
     asked = "--certificate" if options.certificate else "--report" if options.report else None
     _check_rereadable(options.data, passes)
@@ -125,8 +141,8 @@ def run(options: argparse.Namespace) -> int:
     seen = begin_provenance(options)
     before = learner.ledger_.examples if resumed else 0
     model, reading, first_pass = _train(learner, passes, options)
-    known: list[Any] = model._state.labels.known() if model._needs_two_classes else []
-    if model._needs_two_classes and len(known) < 2:
+    known: list[Any] = state_of(model).labels.known() if needs_two_classes(model) else []
+    if needs_two_classes(model) and len(known) < 2:
         found = f"all labels are {known[0]}: with one class" if known else "no example was read: without examples"
         raise InputError(f"{', '.join(options.data)}: {found} there is nothing to learn.")
     if options.save:
@@ -134,7 +150,7 @@ def run(options: argparse.Namespace) -> int:
 
         save(model, options.save, provenance=finish_provenance(options, seen))
     report = _summarize(model, reading, before, time.perf_counter() - began, first_pass)
-    late = order_warnings(model._state.label_order, options)
+    late = order_warnings(state_of(model).label_order, options)
     report["warnings"] = [*reading.doubts, *late]
     compiling = min(jit.seconds_compiling, report["seconds"])
     if asked:
@@ -162,11 +178,14 @@ def _train(learner: Any, passes: int, options: argparse.Namespace) -> tuple[Any,
         except TooManyLabelsError as problem:
             if name is not None or not can_restart:
                 raise
-            name, message = "kesler", f"{problem}\nStarting again with --scheme kesler."
+            name, message = "kesler", f"{problem}\nStarting again with --multiclass kesler."
         except TooManyNamesError as problem:
             if not can_restart:
                 raise
-            options.bits, message = DEFAULT_HASH_BITS, f"{problem}\nStarting again with --bits {DEFAULT_HASH_BITS}."
+            options.hash_bits, message = (
+                DEFAULT_HASH_BITS,
+                f"{problem}\nStarting again with --hash-bits {DEFAULT_HASH_BITS}.",
+            )
         if not options.quiet:
             print(message, file=sys.stderr)
         learner = type(learner)(**learner.get_params())
@@ -175,11 +194,11 @@ def _train(learner: Any, passes: int, options: argparse.Namespace) -> tuple[Any,
 
 def _is_binary_only(options: argparse.Namespace) -> bool:
     """Whether there can only be two labels."""
-    if options.output_hypothesis and multiclass_options.get_named_scheme(options) not in (None, "binary"):
-        raise InputError(f"--output-hypothesis is for two labels: leave out --scheme {options.scheme}.")
-    if options.output_hypothesis and len({os.path.realpath(title) for title in options.data}) < len(options.data):
-        raise InputError("--output-hypothesis is for examples that come once: name each file once.")
-    return bool(options.positive or options.output_hypothesis)
+    if options.online_to_batch and multiclass_options.get_named_scheme(options) not in (None, "binary"):
+        raise InputError(f"--online-to-batch is for two labels: leave out --multiclass {options.multiclass}.")
+    if options.online_to_batch and len({os.path.realpath(title) for title in options.data}) < len(options.data):
+        raise InputError("--online-to-batch is for examples that come once: name each file once.")
+    return bool(options.positive_label or options.online_to_batch)
 
 
 def _run_passes(
@@ -187,7 +206,7 @@ def _run_passes(
 ) -> tuple[Any, DataReader, dict[str, int] | None]:
     """The model, what was read, and the counts of the first pass where there are several. `begun` is how often the run
     was begun."""
-    reading = open_reading(options.data, _build_reading_options(learner, options), learner._state)
+    reading = open_reading(options.data, _build_reading_options(learner, options), state_of(learner))
     if options.shuffle:
         shuffle_reading(reading, options, ranking=_is_ranking_possible(learner, name))
     batches = reading.batches()
@@ -200,23 +219,23 @@ def _run_passes(
         name, found = multiclass_options.infer_scheme(
             first, None if reading.shuffler is None else reading.shuffler.labels
         )
-        if name == "kesler" and learner._is_multiclass:
+        if name == "kesler" and is_multiclass(learner):
             name = "binary"  # it takes as many classes as come
-        if name == "kesler" and options.representation:
+        if name == "kesler" and options.kernel_form:
             name = "one-vs-all"  # as kernels have it
-    if name == "one-vs-all" and learner._is_multiclass and learner._needs_two_classes:  # which it is by itself
+    if name == "one-vs-all" and is_multiclass(learner) and needs_two_classes(learner):  # which it is by itself
         name = "binary"
     model = (
         learner
         if name == "resumed"
         else multiclass_options.wrap_multiclass(_choose_inner_learner(learner, name, options), name, options, found)
     )
-    model._check_all()
+    check_settings(model)
     first = first.settled()
     ledger = model.ledger_ if options.resume else None
     already, mistakes = (ledger.examples, ledger.mistakes) if ledger is not None else (0, 0)
     progress = TrainingProgress(quiet=options.quiet, already=already, mistakes=mistakes)
-    following = model.following(reading, positive=options.positive)
+    following = build_file_trainer(model, reading, positive=options.positive_label)
     following.all(chain([first], batches), progress)
     signals.raise_if_interrupted()
     ledger = model.ledger_
@@ -230,7 +249,7 @@ def _run_passes(
 def _is_ranking_possible(learner: Any, name: str | None) -> bool:
     """Whether queries in the data would be ranked."""
     if name == "resumed":
-        return bool(learner._scheme_info().get("scheme") == "query-ranking")
+        return bool(scheme_info_of(learner).get("multiclass") == "query-ranking")
     return name in (None, "query-ranking")
 
 
@@ -238,21 +257,25 @@ def _choose_inner_learner(learner: Any, name: str, options: argparse.Namespace) 
     """The learner for that scheme: where the user has named none, AROW stands for Auto in those that Auto can't do."""
     if options.learner or name == "binary" or (name == "kesler" and options.update in (None, "top")):
         return learner
-    own = sorted(learner_options.given_settings(options).keys() - {"bias", "passes"})
+    own = sorted(learner_options.given_settings(options).keys() - {"fit_intercept", "passes"})
     if own:
-        raise InputError(f"--{own[0]} is for --learner auto, which is for one label each: leave it out, or --scheme.")
+        raise InputError(
+            f"--{own[0]} is for --learner auto, which is for one label each: leave it out, or --multiclass."
+        )
     if not options.quiet:
-        print(f"auto can't be used with --scheme {name}: using {FALLBACK_LEARNER}", file=sys.stderr)
+        print(f"auto can't be used with --multiclass {name}: using {FALLBACK_LEARNER}", file=sys.stderr)
     learner_type = learner_registry.learner_class(FALLBACK_LEARNER)
-    return learner_type(bias=learner.bias, passes=learner.passes, **run_settings(learner_type, options))
+    return learner_type(
+        fit_intercept=learner.fit_intercept, passes=learner.passes, **run_settings(learner_type, options)
+    )
 
 
 def _build_reading_options(model: Any, options: argparse.Namespace) -> ReadOptions:
     """As the user has said it; a learner that takes values up to 1 keeps the largest of what shares a slot, where it is
     not said otherwise and the format has slots."""
     reading_options = build_reading_options(options)
-    reading_options.prefer_largest = options.together is None and model._feature_range()[1] < math.inf
-    reading_options.hashes_names = model._fixed_width_reason() is not None  # a dictionary would bring new ones
+    reading_options.prefer_largest = options.collisions is None and feature_range_of(model)[1] < math.inf
+    reading_options.hashes_names = fixed_width_reason_of(model) is not None  # a dictionary would bring new ones
     return reading_options
 
 
@@ -260,7 +283,7 @@ def _build_model(options: argparse.Namespace) -> tuple[Any, int]:
     """A new learner, or the one in the file to go on from, and the number of passes."""
     given = learner_options.given_settings(options)
     if not options.resume:
-        name = options.learner or learner_options.default_learner(chosen_from=bool(options.output_hypothesis))
+        name = options.learner or learner_options.default_learner(chosen_from=bool(options.online_to_batch))
         learner_type = learner_registry.learner_class(name)
         model = learner_type(
             **{**learner_registry.variant_settings(name), **given}, **run_settings(learner_type, options)
@@ -272,18 +295,18 @@ def _build_model(options: argparse.Namespace) -> tuple[Any, int]:
     if not hasattr(model, "ledger_"):
         raise InputError(f"{options.resume}: {type(model).__name__} learns from all examples at once and can't go on.")
     passes = given.pop("passes", 1)
-    inner = model.inner
+    inner = inner_learner_of(model)
     name = learner_registry.name_of(type(inner))
     wanted = {**learner_registry.variant_settings(options.learner or name), **given}
     changed = {k: v for k, v in wanted.items() if v != getattr(inner, k, None)}
     changed |= multiclass_options.find_changed_settings(model, options) | online_to_batch_options.find_changed_settings(
         model, options
     )
-    seeds = [getattr(part, seed, None) for part in (model, inner) for seed in SEED_SETTINGS]
+    seeds = [getattr(part, "random_state", None) for part in (model, inner)]
     if not options.shuffle and options.random_state not in (None, *seeds):
         changed["random_state"] = options.random_state
-    if options.positive not in (None, getattr(model._state.labels, "positive", None)):
-        changed["positive"] = options.positive
+    if options.positive_label not in (None, getattr(state_of(model).labels, "positive", None)):
+        changed["positive_label"] = options.positive_label
     learner_type = learner_registry.learner_class(options.learner or name)
     if changed or not isinstance(inner, learner_type):
         raise InputError(
@@ -308,8 +331,8 @@ def _summarize(
 ) -> dict[str, Any]:
     ledger = model.ledger_
     return {
-        "learner": learner_registry.name_of(type(model.inner)),
-        **model._scheme_info(),
+        "learner": learner_registry.name_of(type(inner_learner_of(model))),
+        **scheme_info_of(model),
         "examples": ledger.examples,
         "features": model.n_features_in_,
         "mistakes": ledger.mistakes,
@@ -339,7 +362,7 @@ def _format_text(report: dict[str, Any], options: argparse.Namespace, compiling:
 
         more.append(f"saved       {Path(options.save)}")
     saved = "".join(f"\n{line}" for line in more)
-    scheme = "".join(f"{key:<12}{value}\n" for key, value in report.items() if key in ("scheme", "classes"))
+    scheme = "".join(f"{key:<12}{value}\n" for key, value in report.items() if key in ("multiclass", "classes"))
     errors = "\n".join(progressive_error_lines(report["mistakes"], report["examples"], report.get("first_pass")))
     # A first run makes its machine code: without a word, its pace would be taken for that of learning.
     once = f"; {compiling:.1f} s of it compiling, once" if compiling >= 0.1 else ""
@@ -362,23 +385,21 @@ def _describe_bound(document: dict[str, Any]) -> str:
     best = Certificate(document).headline
     if best is None:
         return "no theorem was shown to hold for this run"
-    return f"{best['allowed']:,.1f} {best['counts']} at most ({best['name']}: {best['verdict']})"
+    return f"{best['bound']:,.1f} {best['counts']} at most ({best['name']}: {best['verdict']})"
 
 
 def _extra_rows(report: dict[str, Any]) -> list[tuple[str, str]]:
     """What is worth saying about the hypothesis, and about how the data was read."""
-    rows = (
-        online_to_batch_options.format_guarantee(report["output_hypothesis"]) if "output_hypothesis" in report else []
-    )
+    rows = online_to_batch_options.format_guarantee(report["online_to_batch"]) if "online_to_batch" in report else []
     if "certificate" in report:
-        rows.append(("allowed", _describe_bound(report["certificate"])))
+        rows.append(("bound", _describe_bound(report["certificate"])))
     if "shuffle" in report:
         rows.append(("shuffled", summary_line(report["shuffle"])))
     if "slots" in report:
         about = "" if report["collisions_counted"] else "about "
         used = f"{report['slots_used']:,} of {report['slots']:,} slots used"
-        rows.append(("hashed", f"{used}; {about}{report['collisions']:,} names share one with another"))
+        rows.append(("hash", f"{used}; {about}{report['collisions']:,} names share one with another"))
     if report.get("bad_lines"):
         reasons = ", ".join(f"{reason}: {count:,}" for reason, count in report["bad_lines"].items())
-        rows.append(("left out", f"{sum(report['bad_lines'].values()):,} lines ({reasons})"))
+        rows.append(("skipped", f"{sum(report['bad_lines'].values()):,} lines ({reasons})"))
     return rows

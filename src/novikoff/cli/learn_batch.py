@@ -11,18 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from novikoff import learner_registry
-from novikoff.cli import learner_options, multiclass_options, signals
+from novikoff.base.internals import is_multiclass, needs_two_classes, require_state, setting_defaults_of
+from novikoff.cli import signals
 from novikoff.cli.certify import write_certificate
-from novikoff.cli.data_options import build_reading_options, open_reading
-from novikoff.cli.data_summary import show_description
-from novikoff.cli.model_output import check_writable
-from novikoff.cli.provenance import begin_provenance, finish_provenance
-from novikoff.cli.shuffle_options import run_settings
+from novikoff.cli.options import learner_options, multiclass_options
+from novikoff.cli.options.data_options import build_reading_options, open_reading
+from novikoff.cli.options.shuffle_options import run_settings
+from novikoff.cli.output.data_summary import show_description
+from novikoff.cli.output.model_output import check_writable
+from novikoff.cli.output.provenance import begin_provenance, finish_provenance
 from novikoff.data.load_all import load_examples
 from novikoff.errors import InputError
+from novikoff.meta.internals import estimate_bytes, fit_dataset
 
 STREAMING_ALTERNATIVES = {"adaboost": "online-boosting", "bagging": "online-bagging", "random-forest": "online-bagging"}
 """What to use where data has no end."""
+DEFAULT_DELTA = 0.05
 
 
 def run(options: argparse.Namespace, name: str) -> int:
@@ -30,7 +34,7 @@ def run(options: argparse.Namespace, name: str) -> int:
     if options.resume:
         raise InputError(
             f"--resume: {name} learns from all examples at once and can't go on: learn all files together, or use"
-            f" --scheme {STREAMING_ALTERNATIVES[name]}."
+            f" --multiclass {STREAMING_ALTERNATIVES[name]}."
         )
     asked = "--certificate" if options.certificate else "--report" if options.report else None
     if asked and "-" in options.data:
@@ -41,16 +45,16 @@ def run(options: argparse.Namespace, name: str) -> int:
     if not options.quiet:
         print(
             f"{name} learns from all examples at once: the data is read into memory first. For streams there is"
-            f" --scheme {STREAMING_ALTERNATIVES[name]}.",
+            f" --multiclass {STREAMING_ALTERNATIVES[name]}.",
             file=sys.stderr,
         )
     seen = begin_provenance(options)
     reading = open_reading(options.data, build_reading_options(options), None)
     needed = partial(_bytes_needed, options, name)
-    dataset = load_examples(reading, needed=needed, positive=options.positive)
+    dataset = load_examples(reading, needed=needed, positive=options.positive_label)
     show_description(reading, quiet=options.quiet)
     signals.raise_if_interrupted()
-    model = _build_model(options, name, len(set(dataset.y.tolist())))._fit_dataset(dataset)
+    model = fit_dataset(_build_model(options, name, len(set(dataset.y.tolist()))), dataset)
     signals.raise_if_interrupted()
     if options.save:
         from novikoff.model_file import save
@@ -66,7 +70,7 @@ def run(options: argparse.Namespace, name: str) -> int:
 
 def _bytes_needed(options: argparse.Namespace, name: str, classes: int, features: int) -> int:
     """Return the memory that the ensemble needs at least with so many classes and features."""
-    return int(_build_model(options, name, classes).bytes_needed(classes, features))
+    return int(estimate_bytes(_build_model(options, name, classes), classes, features))
 
 
 def _build_model(options: argparse.Namespace, name: str, classes: int) -> Any:
@@ -81,12 +85,12 @@ def _build_model(options: argparse.Namespace, name: str, classes: int) -> Any:
         if told:
             raise InputError(f"--{next(iter(told)).replace('_', '-')} is a setting of a learner: name it by --learner.")
         return scheme_type(**given)
-    if "learner" not in scheme_type.settings():
-        raise InputError(f"{name} is made of trees: leave out --learner, or use --scheme bagging.")
+    if "estimator" not in setting_defaults_of(scheme_type):
+        raise InputError(f"{name} is made of trees: leave out --learner, or use --multiclass bagging.")
     said = {**learner_registry.variant_settings(options.learner), **learner_options.given_settings(options)}
     member = learner_registry.learner_class(options.learner)
     learner = member(**said, **run_settings(member, options))
-    if learner._needs_two_classes and not learner._is_multiclass and classes > 2:
+    if needs_two_classes(learner) and not is_multiclass(learner) and classes > 2:
         learner = scheme_registry.scheme_class("kesler")(learner)
     return scheme_type(learner, **given)
 
@@ -94,34 +98,38 @@ def _build_model(options: argparse.Namespace, name: str, classes: int) -> Any:
 def _summarize(model: Any, name: str, examples: int, seconds: float, options: argparse.Namespace) -> dict[str, Any]:
     found = {
         "learner": options.learner or "decision-tree",
-        "scheme": name,
+        "multiclass": name,
         "classes": len(model.classes_),
         "examples": examples,
         "features": model.n_features_in_,
-        "members": len(model._require_fitted().weights),
+        "n_estimators": len(require_state(model).weights),
     }
     if hasattr(model, "bound_"):
         found |= {"training_error": model.training_error_, "bound": model.bound_}
     else:
         out = model.out_of_bag_
         found |= {"out_of_bag_error": out.error, "out_of_bag_examples": out.judged}
-        found |= {"model_error_bound": model.error_bound(options.confidence or 0.95).value}
+        found |= {"model_error_bound": model.error_bound(delta=_delta(options)).value}
     return {**found, "seconds": seconds, "examples_per_second": examples / seconds}
 
 
+def _delta(options: argparse.Namespace) -> float:
+    return DEFAULT_DELTA if options.delta is None else float(options.delta)
+
+
 def _format_text(report: dict[str, Any], options: argparse.Namespace) -> str:
-    lines = [f"{key:<12}{report[key]}" for key in ("learner", "scheme", "classes")]
-    lines += [f"{key:<12}{report[key]:,}" for key in ("examples", "features", "members")]
+    lines = [f"{key:<12}{report[key]}" for key in ("learner", "multiclass", "classes")]
+    lines += [f"{key:<12}{report[key]:,}" for key in ("examples", "features")]
+    lines.append(f"estimators  {report['n_estimators']:,}")
     if "bound" in report:
         about = "training error: of this model on the examples it learned from"
         lines.append(f"error       {report['training_error']:.4f}   ({about})")
-        lines.append(f"allowed     {report['bound']:.4g}   (bound of the training error, by the theorem of boosting)")
+        lines.append(f"bound       {report['bound']:.4g}   (bound of the training error, by the theorem of boosting)")
     else:
         lines.append(f"error       {report['out_of_bag_error']:.4f}   (out-of-bag estimate of the error of this model)")
-        sure = options.confidence or 0.95
         lines.append(
             f"at most     {report['model_error_bound']:.4f}   (error of this model, the vote, on new data, with"
-            f" confidence {sure:g}, if i.i.d.)"
+            f" confidence {1.0 - _delta(options):g}, if i.i.d.)"
         )
     lines.append(f"seconds     {report['seconds']:.3f}   ({report['examples_per_second']:,.0f} examples/s)")
     return "\n".join([*lines, *([f"saved       {Path(options.save)}"] if options.save else [])])

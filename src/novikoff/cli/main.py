@@ -20,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from novikoff import __version__
 from novikoff.cli import signals
-from novikoff.cli.formatter import HelpFormatter
+from novikoff.cli.output.formatter import HelpFormatter
 from novikoff.errors import NovikoffError
 
 COMMANDS = {
@@ -133,7 +133,7 @@ def _show_version(*, verbose: bool) -> int:
 def _parse(known: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     options, unknown = known.parse_known_args(arguments)
     if unknown:
-        from novikoff.cli.learner_options import find_setting_owners
+        from novikoff.cli.options.learner_options import find_setting_owners
 
         hint = find_setting_owners(unknown[0]) if options.command in ("learn", "cluster") else ""
         known.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")

@@ -11,13 +11,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from novikoff.cli.data_options import DATA_HELP, add_data_options, build_reading_options, open_reading
-from novikoff.cli.data_summary import show_notes
-from novikoff.cli.model_output import check_writable
+from novikoff.base.internals import build_scorer, decide_labels, display_scores, format_label, state_of
+from novikoff.cli.options.data_options import DATA_HELP, add_data_options, build_reading_options, open_reading
+from novikoff.cli.output.data_summary import show_notes
+from novikoff.cli.output.model_output import check_writable
 from novikoff.data.labels.binary_labels import to_plain_label
 from novikoff.data.reader import Batch, DataReader
 from novikoff.data.rows import Rows
 from novikoff.errors import FeatureRangeError, InputError, LabelError
+from novikoff.multiclass.internals import edge_counter_of
 
 INTERVAL_DELTA = 0.05
 """How often the interval may miss the error of the model."""
@@ -42,9 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument(
         "--scores", action="store_true", help="after the label a tab and the score, or one for each class"
     )
-    parser.add_argument("--output", metavar="FILE", help="write the predictions here instead of stdout")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the predictions here instead of stdout")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout; needs --output")
-    parser.add_argument("--quiet", action="store_true", help="nothing on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr")
     add_data_options(parser)
 
 
@@ -58,19 +60,19 @@ def run(options: argparse.Namespace) -> int:
     model = load_learner(options.model)
     reading_options = build_reading_options(options)
     reading_options.unlabelled = True
-    reading = open_reading([options.data], reading_options, model._state)
-    score = model._build_scorer(known=True)
+    reading = open_reading([options.data], reading_options, state_of(model))
+    score = build_scorer(model, known=True)
     examples, compared = 0, _LabelComparison(model)
     lines: list[str] = []
     for batch in reading.batches():
         if examples == 0:
             check_same_columns(model, reading, batch, options.data, options.model)
         scores = score_batch(score, batch)
-        predicted = model.choose(scores)
+        predicted = decide_labels(model, scores)
         examples += len(scores)
-        texts = [model.spelled(label) for label in predicted]
+        texts = [format_label(model, label) for label in predicted]
         compared.add(batch, texts, scores)
-        text = _format_lines(texts, model._display_scores(scores) if options.scores else None)
+        text = _format_lines(texts, display_scores(model, scores) if options.scores else None)
         if options.output:
             lines.append(text)
         else:
@@ -92,10 +94,10 @@ def score_batch(score: Callable[[Rows], Any], batch: Batch) -> Any:
 
 
 def check_same_columns(model: Any, reading: DataReader, batch: Batch, data: str, path: str) -> None:
-    names = model._state.names
+    names = state_of(model).names
     columns = list(reading.names.columns) if reading.names is not None else reading.columns(data)
     known = None if names is None else list(names.columns)
-    if (reading.names is None and columns != known) or (batch.table and batch.features != model._state.features):
+    if (reading.names is None and columns != known) or (batch.table and batch.features != state_of(model).features):
         raise InputError(f"{data}: its columns are not those that {path} has learned.")
 
 
@@ -105,7 +107,7 @@ class _LabelComparison:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.ranks = hasattr(model, "rank")
-        self.edges = getattr(model, "edges", None)
+        self.edges = edge_counter_of(model)
         self.labelled = self.wrong = self.apart = 0
         self.queries: list[tuple[Any, Any, Any]] = []
 
@@ -118,8 +120,8 @@ class _LabelComparison:
         sets = batch.parsed.sets
         for i, (key, guess) in enumerate(zip(batch.parsed.keys.tolist(), texts, strict=True)):
             if sets is not None:
-                label: str | None = self.model.spelled(
-                    [to_plain_label(v) for v in sets[1][sets[0][i] : sets[0][i + 1]]]
+                label: str | None = format_label(
+                    self.model, [to_plain_label(v) for v in sets[1][sets[0][i] : sets[0][i + 1]]]
                 )
             else:
                 if key not in known_labels:
@@ -136,7 +138,7 @@ class _LabelComparison:
             label = batch.parsed.label(i)
         except LabelError:
             return ""
-        return None if label is None else self.model.spelled(label)
+        return None if label is None else format_label(self.model, label)
 
     def as_dict(self) -> dict[str, Any]:
         found = self.ranking()
@@ -147,7 +149,7 @@ class _LabelComparison:
             counts |= {
                 "accuracy": 1.0 - self.share,
                 "model_error_interval": self.interval(),
-                "confidence": 1.0 - INTERVAL_DELTA,
+                "delta": INTERVAL_DELTA,
             }
             counts |= {} if self.edges is None else {"tree_loss": self.apart / self.labelled}
         return counts

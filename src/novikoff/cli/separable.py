@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.cli import signals
-from novikoff.cli.data_options import DATA_HELP, add_data_options, build_reading_options, open_reading
-from novikoff.cli.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
-from novikoff.cli.model_output import check_writable
+from novikoff.cli.options.data_options import DATA_HELP, add_data_options, build_reading_options, open_reading
+from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.output.model_output import check_writable
 from novikoff.errors import InputError
 
 EPILOG = f"""\
@@ -31,9 +31,9 @@ within the budget; 2 bad usage or bad input
 
 examples:
   novikoff separable train.svm
-  novikoff separable train.svm --no-bias --proof proof.json
+  novikoff separable train.svm --no-fit-intercept --proof proof.json
   novikoff separable train.svm --check proof.json
-  novikoff separable digits --positive 3 --json
+  novikoff separable digits --positive-label 3 --json
 """
 EXIT_SEPARABLE, EXIT_NOT_SEPARABLE, EXIT_UNDECIDED = 0, 1, 3
 BYTES_PER_FEATURE = 250
@@ -43,19 +43,22 @@ BYTES_PER_FEATURE = 250
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help="the examples")
     parser.add_argument(
-        "--bias", action=argparse.BooleanOptionalAction, default=True, help="whether the plane may miss the origin"
+        "--fit-intercept",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether the plane may miss the origin",
     )
     parser.add_argument(
         "--passes", metavar="N", type=int, default=1000, help="of the Perceptron, at most (default: 1000)"
     )
     parser.add_argument(
-        "--seconds", metavar="S", type=float, default=60.0, help="after about how long to give up (default: 60)"
+        "--time-limit", metavar="SECONDS", type=float, default=60.0, help="when to give up (default: 60 s)"
     )
-    parser.add_argument("--positive", metavar="LABEL", help="this label against all others")
+    parser.add_argument("--positive-label", metavar="LABEL", help="this label against all others")
     parser.add_argument("--proof", metavar="FILE.json", help="write the proof to this file")
     parser.add_argument("--check", metavar="FILE.json", help="check a proof that --proof wrote, against this data")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     add_max_model_memory(parser, DEFAULT_LIMIT_TEXT)
     add_data_options(parser)
 
@@ -76,10 +79,10 @@ def run(options: argparse.Namespace) -> int:
     from novikoff.data.labels.binary_labels import BinaryLabels
 
     labels = None
-    if options.positive is not None:
-        others = [str(label) for label in np.unique(y) if label != options.positive]
-        labels = BinaryLabels(others[0] if others else f"not {options.positive}", options.positive)
-    how = {"bias": options.bias, "passes": options.passes, "seconds": options.seconds}
+    if options.positive_label is not None:
+        others = [str(label) for label in np.unique(y) if label != options.positive_label]
+        labels = BinaryLabels(others[0] if others else f"not {options.positive_label}", options.positive_label)
+    how = {"fit_intercept": options.fit_intercept, "passes": options.passes, "time_limit": options.time_limit}
     proof = decide(X, y, labels, **how, tell=tell)
     if options.proof:
         from novikoff.model_file import write_atomically
@@ -105,10 +108,10 @@ def _read_examples(options: argparse.Namespace) -> tuple[Any, NDArray[Any], dict
         parts.add(batch)
         check_width(batch, reading, lambda features: BYTES_PER_FEATURE * features)
     y = np.concatenate(parts.labels)
-    if options.positive is not None:
+    if options.positive_label is not None:
         from novikoff.data.labels.binary_labels import merge_others
 
-        y = merge_others(y, options.positive)
+        y = merge_others(y, options.positive_label)
     return parts.matrix(parts.features), y, reading.report()
 
 

@@ -26,29 +26,29 @@ Everything is JSON under /v1 (the document is at /v1/openapi.json), the dashboar
 everything is open; with tokens every request needs one, and any other address than loopback needs tokens.
 
 examples:
-  novikoff serve --data models                             at http://127.0.0.1:8000
+  novikoff serve --data-dir models                             at http://127.0.0.1:8000
   curl localhost:8000/v1/models -H 'Content-Type: application/json' -d '{"name": "spam"}'
   curl localhost:8000/v1/models/spam/learn -H 'Content-Type: application/json' \\
        -d '{"features": {"viagra": 1}, "label": "spam"}'
-  novikoff serve token --data models --name shop --scope predict --scope learn --days 90
-  novikoff serve token --data models --list
-  novikoff serve token --data models --revoke shop
-  novikoff serve --data models --host 0.0.0.0 --tls-certificate cert.pem --tls-key key.pem
-  novikoff serve backup --data models --to backup-monday
-  novikoff serve erase --data models --backup backup-monday --client 5f2a90c1
+  novikoff serve token --data-dir models --name shop --scope predict --scope learn --expires-days 90
+  novikoff serve token --data-dir models --list
+  novikoff serve token --data-dir models --revoke shop
+  novikoff serve --data-dir models --host 0.0.0.0 --tls-certificate cert.pem --tls-key key.pem
+  novikoff serve backup --data-dir models --output backup-monday
+  novikoff serve erase --data-dir models --backup backup-monday --client 5f2a90c1
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("action", nargs="?", choices=ACTIONS, help="what to do instead of serving")
     parser.add_argument(
-        "--data", metavar="DIR", required=True, help="the folder of models and journal; made if missing"
+        "--data-dir", metavar="DIR", required=True, help="the folder of models and journal; made if missing"
     )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8000, help="the port; 0 for any that is free (default: 8000)")
     parser.add_argument("--tls-certificate", metavar="FILE", help="serve HTTPS with this certificate …")
     parser.add_argument("--tls-key", metavar="FILE", help="… and this key")
-    parser.add_argument("--quiet", action="store_true", help="log errors only, as --log-level error")
+    parser.add_argument("-q", "--quiet", action="store_true", help="log errors only, as --log-level error")
     parser.add_argument("--log-format", choices=("text", "json"), default="text", help="of the log (default: text)")
     parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="what is logged"
@@ -56,11 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     token = parser.add_argument_group("token")
     token.add_argument("--name", help="whom the token is for")
     token.add_argument("--scope", action="append", help="predict, learn or admin; may come more than once")
-    token.add_argument("--days", type=float, help="how long it is good for (default: for ever)")
+    token.add_argument("--expires-days", metavar="DAYS", type=float, help="how long it is good for (default: for ever)")
     token.add_argument("--list", action="store_true", help="list all tokens")
     token.add_argument("--revoke", metavar="NAME", help="take a token back")
     copy = parser.add_argument_group("backup")
-    copy.add_argument("--to", metavar="DIR", help="the folder to make")
+    copy.add_argument("-o", "--output", metavar="DIR", help="the folder to make")
     erase = parser.add_argument_group("erase", "the server must be stopped; one of --client, --prediction and --key")
     erase.add_argument("--client", metavar="TOKEN", help="erase what was sent with this token: its id, or its name")
     erase.add_argument("--prediction", metavar="ID", help="erase one prediction, and its example if it was labelled")
@@ -80,8 +80,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
             )
             continue
         sentence = f"{limit.metadata['sentence'].rstrip('.')} (default: {limit.default:,})"
-        names = limit.metadata.get("options", (f"--limit-{limit.name.replace('_', '-')}",))
-        group.add_argument(*names, dest=f"limit_{limit.name}", metavar="N", type=int, help=sentence)
+        group.add_argument(limit.metadata["option"], dest=f"limit_{limit.name}", metavar="N", type=int, help=sentence)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -101,7 +100,7 @@ def _serve(options: argparse.Namespace) -> int:
     log_limit = logs.configure_logging(
         options.log_format, "error" if options.quiet else options.log_level, limits.log_lines
     )
-    serve(Path(options.data), address, limits, log_limit)
+    serve(Path(options.data_dir), address, limits, log_limit)
     return 0
 
 
@@ -130,7 +129,7 @@ def _manage_tokens(options: argparse.Namespace) -> int:
     from novikoff.server.http import auth
     from novikoff.server.storage.recovery import prepare_folder
 
-    folder = Path(options.data)
+    folder = Path(options.data_dir)
     prepare_folder(folder)
     if options.list:
         for token in auth.list_tokens(folder):
@@ -141,7 +140,7 @@ def _manage_tokens(options: argparse.Namespace) -> int:
     else:
         if options.name is None or not options.scope:
             raise InputError("token needs --name and --scope (or --list, or --revoke NAME).")
-        print(auth.create_token(folder, options.scope, options.days, options.name))
+        print(auth.create_token(folder, options.scope, options.expires_days, options.name))
         _print_message("This is the only time that it is shown: only its hash is kept.")
     return 0
 
@@ -149,9 +148,9 @@ def _manage_tokens(options: argparse.Namespace) -> int:
 def _backup(options: argparse.Namespace) -> int:
     from novikoff.server.storage.backup import create_backup
 
-    if options.to is None:
-        raise InputError("backup needs --to DIR, a folder that is made.")
-    create_backup(Path(options.data), Path(options.to))
+    if options.output is None:
+        raise InputError("backup needs --output DIR, a folder that is made.")
+    create_backup(Path(options.data_dir), Path(options.output))
     return 0
 
 
@@ -162,7 +161,7 @@ def _erase(options: argparse.Namespace) -> int:
     subject = ErasureSubject(options.client, options.prediction, options.key)
     if sum(value is not None for value in subject) != 1:
         raise InputError("erase needs one of --client, --prediction and --key.")
-    folders = [Path(options.data), *map(Path, options.backup or [])]
+    folders = [Path(options.data_dir), *map(Path, options.backup or [])]
     if options.client is not None and folders[0].is_dir():
         known = {token.name: token.id for token in auth.list_tokens(folders[0])}
         subject = subject._replace(client=known.get(options.client, options.client))
@@ -184,14 +183,14 @@ def _erase(options: argparse.Namespace) -> int:
 def _check_action_options(options: argparse.Namespace) -> None:
     """Options of one action are not passed over by another."""
     own = {
-        "token": ("name", "scope", "days", "list", "revoke"),
-        "backup": ("to",),
+        "token": ("name", "scope", "expires_days", "list", "revoke"),
+        "backup": ("output",),
         "erase": ("client", "prediction", "key", "backup"),
     }
     for action, names in own.items():
         given: list[Any] = [name for name in names if getattr(options, name)]
         if given and options.action != action:
-            raise InputError(f"--{given[0]} is for `novikoff serve {action}`.")
+            raise InputError(f"--{given[0].replace('_', '-')} is for `novikoff serve {action}`.")
 
 
 def _print_message(sentence: str) -> None:

@@ -129,10 +129,12 @@ class Client:
             predicted = [json.loads(line) for line in response.splitlines()]
             for one in predicted:
                 if "error" in one:
-                    raise ServiceError(200, one.get("code", "failure"), one.get("detail", one["error"]))
+                    raise ServiceError(200, one.get("code", "internal-error"), one.get("detail", one["error"]))
             if len(predicted) != len(lines):
                 raise ServiceError(
-                    200, "incomplete-answer", f"{len(lines)} examples were sent, but {len(predicted)} predictions came."
+                    200,
+                    "incomplete-response",
+                    f"{len(lines)} examples were sent, but {len(predicted)} predictions came.",
                 )
             yield from (PredictionResult(one["id"], one["label"], one["score"]) for one in predicted)
 

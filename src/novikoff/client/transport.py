@@ -68,7 +68,7 @@ class Transport:
             response = json.loads(content)
             if isinstance(response, dict):
                 return response
-        raise ServiceError(200, "other-answer", f"{self._name} does not answer as novikoff serve does.")
+        raise ServiceError(200, "unexpected-response", f"{self._name} does not answer as novikoff serve does.")
 
     def ask(
         self,
@@ -172,7 +172,7 @@ def _parse_error(status: int, content: bytes) -> ServiceError:
         return ServiceError(status, str(problem["code"]), str(detail), int(problem.get("learned", 0)))
     except (ValueError, KeyError, TypeError, AttributeError):
         reason = http.client.responses.get(status, "unknown")
-        return ServiceError(status, "http", f"The answer was {status} ({reason}), without a reason.")
+        return ServiceError(status, "http-error", f"The answer was {status} ({reason}), without a reason.")
 
 
 def compute_backoff(attempts: int) -> float:

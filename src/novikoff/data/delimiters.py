@@ -13,6 +13,7 @@ from novikoff._compiled.simd.byte_scan import (
     lowest_bit,
     mask_at_most,
     mask_equal,
+    to_int64,
     write_bit_positions,
 )
 
@@ -29,34 +30,37 @@ def _find_terms(
     marks: NDArray[np.uint32],
     ends: NDArray[np.int64],
     lines: NDArray[np.int64],
-) -> int:
-    at, count = 1, 0
-    carry = _ONE
+) -> tuple[int, bool]:
+    at, count = 1, _ZERO  # unsigned: a signed index needs the length of its array, and the loop has no register for it
+    carry, low_bytes = _ONE, _ZERO
     marks[0] = PADDING_BYTES - 1
     for base in range(PADDING_BYTES, stop, 64):
         blanks = mask_at_most(text, base, 32)
         newlines = mask_equal(text, base, 10)
         found = mask_equal(text, base, 58) | mask_equal(text, base, special) | (blanks & ~((blanks << _ONE) | carry))
         carry = blanks >> _LAST
+        low = mask_at_most(text, base, 31) & ~newlines
         if base + 64 > stop:
             inside = (_ONE << np.uint64(stop - base)) - _ONE
             found &= inside
             newlines &= inside
+            low &= inside
+        low_bytes |= low
         while newlines != _ZERO:
             line = lowest_bit(newlines)
             ends[count] = at + count_bits(found & ((np.uint64(2) << np.uint64(line)) - _ONE))
             lines[count] = base + line
-            count += 1
+            count += _ONE
             newlines &= newlines - _ONE
         at = write_bit_positions(marks, at, base, found)
     for k in range(at, at + EXTRA_MARKS):
         marks[k] = stop
-    return count
+    return to_int64(count), low_bytes != _ZERO
 
 
-def _plain_find_terms(text: Any, stop: int, special: int, marks: Any, ends: Any, lines: Any) -> int:
+def _plain_find_terms(text: Any, stop: int, special: int, marks: Any, ends: Any, lines: Any) -> tuple[int, bool]:
     at, count = 1, 0
-    before = 10
+    before, has_low_bytes = 10, False
     marks[0] = PADDING_BYTES - 1
     for k in range(PADDING_BYTES, stop):
         byte = int(text[k])
@@ -66,12 +70,14 @@ def _plain_find_terms(text: Any, stop: int, special: int, marks: Any, ends: Any,
         if byte == 10:
             ends[count], lines[count] = at, k
             count += 1
+        has_low_bytes |= byte < 32 and byte != 10
         before = byte
     marks[at : at + EXTRA_MARKS] = stop
-    return count
+    return count, has_low_bytes
 
 
 find_terms = compiled(_plain_find_terms if JIT_DISABLED else _find_terms)
 """Marks every colon, every special character, and every blank that ends something; tells for each line where its marks
-end, and where it ends itself. Returns the number of lines. marks[0] stands for what comes before the first line, so
-that there always is a mark before. The text ends with a newline."""
+end, and where it ends itself. Returns the number of lines, and whether there is a byte below 32 other than a line feed:
+only then must `has_controls` read the text once more. marks[0] stands for what comes before the first line, so that
+there always is a mark before. The text ends with a newline."""

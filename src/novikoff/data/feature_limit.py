@@ -39,7 +39,7 @@ def build_row_too_wide_error(
         feature, advice = f"feature index {column}", "Renumber the features"
     else:
         name = next(islice(columns, column, None), "")
-        feature, advice = f"feature {name!r}, the {column + 1:,}th,", "Use --bits to hash features"
+        feature, advice = f"feature {name!r}, the {column + 1:,}th,", "Use --hash-bits to hash features"
     return build_too_large_error(
         f"{where(row)}: {feature}", needed(column + 1), limit, f"{advice}, or raise {COMMAND_LINE_OPTION}."
     )
@@ -51,11 +51,11 @@ def build_batch_too_wide_error(
     """Return the error that says what of this batch makes the model too large: a row, the width of the table, or the
     option that sets the number of features where these are hashed or mapped."""
     rows, options = batch.rows, reading.options
-    if options.map is not None:
-        what = f"{batch.title}: {batch.features:,} columns of --map {options.map}"
-        advice = "Use fewer --map-bits" if options.map_bits else "Use --map-bits to hash them"
+    if options.feature_map is not None:
+        what = f"{batch.title}: {batch.features:,} columns of --feature-map {options.feature_map}"
+        advice = "Use fewer --feature-map-bits" if options.feature_map_bits else "Use --feature-map-bits to hash them"
     elif reading.format is not None and reading.format.bits_used:
-        what, advice = batch.title, "Use fewer --bits"
+        what, advice = batch.title, "Use fewer --hash-bits"
     elif isinstance(rows, Sparse):
         return build_row_too_wide_error(rows, batch.features, batch.where, needed, limit, columns)
     else:

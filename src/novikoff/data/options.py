@@ -11,6 +11,8 @@ from novikoff.errors import InputError
 
 MISSING_VALUES = ("absent", "indicator", "error")
 """What a missing value can be: no feature; a feature of its own; a mistake."""
+COLLISIONS = ("sum", "max")
+"""What is kept of features that share a slot."""
 
 
 @dataclass
@@ -32,15 +34,16 @@ class ReadOptions:
     header: bool | None = None
     encoding: str | None = None
     """Of text that is not UTF-8."""
-    bits: int | None = None
-    signed: bool = False
-    largest: bool = False
-    several_labels: bool = False
+    hash_bits: int | None = None
+    signed_hash: bool = False
+    collisions: str = "sum"
+    """What becomes of features that share a slot, or come twice: sum or max."""
+    multilabel: bool = False
     interactions: tuple[str, ...] = ()
-    words: int | None = None
-    letters: int | None = None
-    lower: bool = True
-    scale: str | None = None
+    word_ngrams: int | None = None
+    char_ngrams: int | None = None
+    lowercase: bool = True
+    term_weighting: str | None = None
     bad_lines: str = "error"
     threads: int | None = None
     block: int | None = None
@@ -49,31 +52,33 @@ class ReadOptions:
     """Whether examples may be without a label."""
     cache: bool = False
     prefer_largest: bool = False
-    """`largest`, where the format knows of it."""
+    """`collisions="max"`, where the format has slots."""
     keep_names: int = 0
     """Up to how many MB of names of hashed features are kept."""
     hashes_names: bool = False
     """Whether names are hashed also where a dictionary would do: shards must agree on columns."""
-    map: str | None = None
+    feature_map: str | None = None
     """What is made of the features, such as poly:2: see `data/feature_maps`."""
-    map_bits: int | None = None
+    feature_map_bits: int | None = None
     """Into how many bits their products are hashed; None for as many as the features, or for columns of their own."""
 
 
 def check_options(options: ReadOptions) -> ReadOptions:
     """The options, where their numbers make sense."""
-    if options.bits is not None and not 0 <= options.bits <= MAX_HASH_BITS:
-        raise InputError(f"bits must be from 0 to {MAX_HASH_BITS}, but is {options.bits}.")
-    for name, least in (("threads", 1), ("words", 1), ("letters", 1), ("block", 1), ("keep_names", 0)):
+    if options.hash_bits is not None and not 0 <= options.hash_bits <= MAX_HASH_BITS:
+        raise InputError(f"hash_bits must be from 0 to {MAX_HASH_BITS}, but is {options.hash_bits}.")
+    for name, least in (("threads", 1), ("word_ngrams", 1), ("char_ngrams", 1), ("block", 1), ("keep_names", 0)):
         number = getattr(options, name)
         if number is not None and number < least:
             raise InputError(f"{name} must be at least {least}, but is {number}.")
-    if options.map is not None:
+    if options.feature_map is not None:
         from novikoff.data.feature_maps import MapSpec
 
-        MapSpec.spelled(options.map, options.map_bits)
-    elif options.map_bits is not None:
-        raise InputError("--map-bits is for the products of a --map: leave it out.")
+        MapSpec.spelled(options.feature_map, options.feature_map_bits)
+    elif options.feature_map_bits is not None:
+        raise InputError("--feature-map-bits is for the products of a --feature-map: leave it out.")
+    if options.collisions not in COLLISIONS:
+        raise InputError(f"collisions must be one of {', '.join(COLLISIONS)}, but is {options.collisions!r}.")
     if options.missing not in MISSING_VALUES:
         raise InputError(f"missing must be one of {', '.join(MISSING_VALUES)}, but is {options.missing!r}.")
     if options.quote not in (None, '"', "none"):
@@ -105,13 +110,13 @@ def check_options_apply(options: ReadOptions, kind: type[Format], name: str) -> 
         "missing",
         "delimiter",
         "quote",
-        "signed",
-        "largest",
-        "several_labels",
+        "signed_hash",
+        "collisions",
+        "multilabel",
         "interactions",
-        "words",
-        "letters",
-        "scale",
+        "word_ngrams",
+        "char_ngrams",
+        "term_weighting",
     ):
-        if getattr(options, option) not in (None, False, (), "absent") and option not in kind.options:
+        if getattr(options, option) not in (None, False, (), "absent", "sum") and option not in kind.options:
             raise InputError(f"--{option.replace('_', '-')} has no meaning for {name}: leave it out.")

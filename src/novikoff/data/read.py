@@ -35,7 +35,7 @@ class DataFiles:
 
     def __init__(self, titles: list[str], options: ReadOptions, features: int | None) -> None:
         self.titles, self.options, self.features = titles, options, features
-        self.left_out: dict[str, int] = {}
+        self.skipped: dict[str, int] = {}
         """How many lines were left out, by reason, the last time the files were read to their end."""
         self.names: list[str] | None = None
         """Of the columns, where names are kept in a dictionary, after the files have been read."""
@@ -49,12 +49,12 @@ class DataFiles:
             columns = self.names if reading.names is not None else reading.columns(batch.title)
             _check_width(batch, features)
             yield _build_examples(batch, features, columns)
-        self.left_out = dict(reading.bad)
+        self.skipped = dict(reading.bad)
 
     def _width(self, reading: DataReader, batch: Batch) -> int:
         """The number of columns: that of the table or of the slots, or else found by reading the files once before."""
         settled = reading.format
-        if batch.table or self.options.map_bits or (settled is not None and settled.bits_used):
+        if batch.table or self.options.feature_map_bits or (settled is not None and settled.bits_used):
             return batch.features
         if any(not is_builtin(t) and not Path(t).is_file() for t in self.titles):
             raise InputError("features must be given where the data comes from a pipe: it can't be read twice.")
@@ -70,7 +70,7 @@ class DataFiles:
         reading = DataReader(self.titles, self.options)
         for batch in reading.batches():
             parts.add(batch)
-        self.left_out = dict(reading.bad)
+        self.skipped = dict(reading.bad)
         if reading.names is not None:
             self.names = list(reading.names.columns)
         width = parts.features if self.features is None else self.features
@@ -95,17 +95,17 @@ def read(
     quote: str | None = None,
     encoding: str | None = None,
     header: bool | None = None,
-    bits: int | None = None,
-    signed: bool = False,
-    largest: bool = False,
-    several_labels: bool = False,
+    hash_bits: int | None = None,
+    signed_hash: bool = False,
+    collisions: str = "sum",
+    multilabel: bool = False,
     interactions: tuple[str, ...] = (),
-    words: int | None = None,
-    letters: int | None = None,
-    lower: bool = True,
-    scale: str | None = None,
-    map: str | None = None,
-    map_bits: int | None = None,
+    word_ngrams: int | None = None,
+    char_ngrams: int | None = None,
+    lowercase: bool = True,
+    term_weighting: str | None = None,
+    feature_map: str | None = None,
+    feature_map_bits: int | None = None,
     bad_lines: str = "error",
     threads: int | None = None,
     block: int | None = None,
@@ -146,17 +146,17 @@ def read(
         quote=quote,
         encoding=encoding,
         header=header,
-        bits=bits,
-        signed=signed,
-        largest=largest,
-        several_labels=several_labels,
+        hash_bits=hash_bits,
+        signed_hash=signed_hash,
+        collisions=collisions,
+        multilabel=multilabel,
         interactions=interactions,
-        words=words,
-        letters=letters,
-        lower=lower,
-        scale=scale,
-        map=map,
-        map_bits=map_bits,
+        word_ngrams=word_ngrams,
+        char_ngrams=char_ngrams,
+        lowercase=lowercase,
+        term_weighting=term_weighting,
+        feature_map=feature_map,
+        feature_map_bits=feature_map_bits,
         bad_lines=bad_lines,
         threads=threads,
         block=block,

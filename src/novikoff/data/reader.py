@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MAX_THREADS = 8
 MAX_COUNTED_LABELS = 1000
 MAX_DICTIONARY_NAMES = 1 << 16
-"""Of a dictionary that was not asked for by --bits 0."""
+"""Of a dictionary that was not asked for by --hash-bits 0."""
 EXTRA_SLOTS = 2  # places to parse in, beside one for each thread
 
 
@@ -136,7 +136,7 @@ class DataReader:
         batches = self._read_files()
         if self.shuffler is not None:  # before the map, which makes rows many times as long
             batches = self.shuffler.reorder(self, batches)
-        for batch in batches if self.options.map is None else self._map_batches(batches):
+        for batch in batches if self.options.feature_map is None else self._map_batches(batches):
             yield batch.settled()
 
     def _read_files(self) -> Iterator[Batch]:
@@ -160,8 +160,8 @@ class DataReader:
     def settings(self) -> dict[str, Any] | None:
         """For the model file: how other data is to be read, once that is settled."""
         settled = {} if self.format is None else self.format.settings()
-        if self.options.map is not None:
-            settled |= {"map": self.options.map, "map_bits": self.options.map_bits}
+        if self.options.feature_map is not None:
+            settled |= {"feature_map": self.options.feature_map, "feature_map_bits": self.options.feature_map_bits}
         if self._other_encoding() is not None and settled:
             settled |= {"encoding": self._other_encoding()}
         return settled or None
@@ -172,14 +172,14 @@ class DataReader:
 
     def map(self) -> MapSpec | None:
         """What is made of the features, once the format is settled."""
-        if self.options.map is None:
+        if self.options.feature_map is None:
             return None
         bits = self.format.bits_used if self.format is not None else None
         if bits == 0 or self.options.keep_names:
-            raise InputError("--map has no names for its products: leave out --bits 0 and --keep-names.")
+            raise InputError("--feature-map has no names for its products: leave out --hash-bits 0 and --keep-names.")
         from novikoff.data.feature_maps import MapSpec
 
-        return MapSpec.spelled(self.options.map, self.options.map_bits or bits)
+        return MapSpec.spelled(self.options.feature_map, self.options.feature_map_bits or bits)
 
     def _map_batches(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         from novikoff.data.feature_maps import Mapper
@@ -272,16 +272,16 @@ class DataReader:
         """The same from the cache, or from the text with a cache made of it."""
         from novikoff.data import cache
 
-        if settled.bits_used == 0 and self.options.bits is None:
-            note = "--cache is not used: the features of this file have names, not slots; --bits 18 hashes them"
+        if settled.bits_used == 0 and self.options.hash_bits is None:
+            note = "--cache is not used: the features of this file have names, not slots; --hash-bits 18 hashes them"
             self.notes += [] if note in self.notes else [note]
             yield from self._text(feed, settled, lines)
             return
         named = settled.bits_used == 0 or self.options.keep_names > 0
-        if named or self.options.several_labels or feed.status is None:
+        if named or self.options.multilabel or feed.status is None:
             raise InputError(
                 "--cache is for files whose features are hashed or have numbers: leave it out for standard input, with"
-                " --bits 0 or --keep-names, and for several labels."
+                " --hash-bits 0 or --keep-names, and for several labels."
             )
         if getattr(settled, "several", False):  # found, not asked for: a cache has one label for each example
             yield from self._text(feed, settled, lines)
@@ -377,8 +377,9 @@ class DataReader:
             kind: type[Format] = formats.get_format_class(name)
             head = _read_head(feed, head, kind)
             check_options_apply(self.options, kind, name)
-            largest = self.options.largest or (self.options.prefer_largest and "largest" in kind.options)
-            self.format = kind.settled(replace(self.options, largest=largest), head, feed.title)
+            prefers_max = self.options.prefer_largest and "collisions" in kind.options
+            collisions = "max" if prefers_max else self.options.collisions
+            self.format = kind.settled(replace(self.options, collisions=collisions), head, feed.title)
             self.format_from_this_run = not self.options.unlabelled
             self.doubts += [*formats.find_format_doubts(feed.title, name, self.options.format), *self.format.doubts()]
         else:
@@ -415,11 +416,11 @@ class DataReader:
                     self._columns = ColumnDictionary(self.names)
                 rows = self._columns.of(rows, used, name_of)
                 features = len(self._columns.names)
-                if features > MAX_DICTIONARY_NAMES and self.options.bits is None and self.format_from_this_run:
+                if features > MAX_DICTIONARY_NAMES and self.options.hash_bits is None and self.format_from_this_run:
                     raise TooManyNamesError(
-                        f"{title}: has more than {MAX_DICTIONARY_NAMES:,} different categories: --bits"
+                        f"{title}: has more than {MAX_DICTIONARY_NAMES:,} different categories: --hash-bits"
                         f" {DEFAULT_HASH_BITS} hashes them"
-                        " into a model of fixed size, --bits 0 keeps all of their names."
+                        " into a model of fixed size, --hash-bits 0 keeps all of their names."
                     )
         return Batch(rows, parsed, title, lines, features, block.text_bytes_read, isinstance(rows, Dense))
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from novikoff.base.internals import inner_learner_of, outcome_type_of, state_of
 from novikoff.distributed.ledger import DistributedLedger
 from novikoff.distributed.measure import round_up
 from novikoff.distributed.worker_tasks import deserialize_model, serialize_model
@@ -34,7 +35,7 @@ def with_mixed_counts(model: Any, ledger: DistributedLedger) -> Any:
     """The same model with the energy that the theorems ask for, and examples weighted only where they were so in the
     data: what `bounds` of it says holds of M as it is defined here, if it carries over."""
     twin = deserialize_model(serialize_model(model))
-    counters = twin._state.ledger.book
+    counters = state_of(twin).ledger.book
     counters.counts[WEIGHTED] = ledger.weighted
     counters.sums[ENERGY] = round_up(ledger.mixed("energy"))
     return twin
@@ -42,7 +43,7 @@ def with_mixed_counts(model: Any, ledger: DistributedLedger) -> Any:
 
 def derive_bounds(model: Any, ledger: DistributedLedger) -> Sequence[Bound]:
     """Those of a model after a mixed run; of a single shard all that the learner has."""
-    twin, inner = with_mixed_counts(model, ledger), model.inner
+    twin, inner = with_mixed_counts(model, ledger), inner_learner_of(model)
     if ledger.shards == 1:
         return tuple(twin.bounds())
     constant = type(inner).__name__ == "SGD" and inner.schedule == "constant"
@@ -53,4 +54,4 @@ def derive_bounds(model: Any, ledger: DistributedLedger) -> Sequence[Bound]:
 
 def _needs_rows(model: Any) -> bool:
     """Whether max‖x‖_p is asked for in a space other than that of the features: it is not measured on shards."""
-    return type(model.inner).__name__ == "PNormPerceptron" and model.outcomes != "sides"
+    return type(inner_learner_of(model)).__name__ == "PNormPerceptron" and outcome_type_of(model) != "sides"

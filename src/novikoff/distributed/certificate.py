@@ -13,10 +13,12 @@ from typing import Any
 
 from novikoff import __version__
 from novikoff.base.estimator import check_choice
+from novikoff.base.internals import build_from_settings, plain_settings_of, require_state, run_facts_of
 from novikoff.certificates import verify as checking
 from novikoff.certificates.bound_evaluation import evaluate_bound, evidence_from_target
-from novikoff.certificates.certificate import Certificate, check_witness_lengths, read_confidence
+from novikoff.certificates.certificate import Certificate, check_witness_lengths, read_delta
 from novikoff.certificates.measure import build_evidence
+from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.certificates.serialization import (
     CERTIFICATE_FORMAT,
     compute_new_data_bounds,
@@ -25,7 +27,6 @@ from novikoff.certificates.serialization import (
     measurement_to_dict,
 )
 from novikoff.certificates.spaces.base import find_space
-from novikoff.certificates.witness_selection import NamedWitness
 from novikoff.data.options import ReadOptions
 from novikoff.distributed import measure, worker_tasks
 from novikoff.distributed.bounds import derive_bounds, with_mixed_counts
@@ -52,14 +53,14 @@ def build_certificate(
     model: Any,
     ledger: DistributedLedger,
     *,
-    confidence: float = 0.95,
-    budget: float = 1.0,
+    delta: float = 0.05,
+    search_effort: float = 1.0,
 ) -> Certificate:
     """The certificate of a run that was done."""
     message, bounds = worker_tasks.serialize_model(model), derive_bounds(model, ledger)
     twin = with_mixed_counts(model, ledger)
-    found, target = find_witnesses(executor, shards, message, twin, bounds, ledger.shard_weights(), budget)
-    return Certificate(_build_document(executor, shards, plan, model, ledger, bounds, found, target, confidence))
+    found, target = find_witnesses(executor, shards, message, twin, bounds, ledger.shard_weights(), search_effort)
+    return Certificate(_build_document(executor, shards, plan, model, ledger, bounds, found, target, delta))
 
 
 def _build_document(
@@ -71,11 +72,11 @@ def _build_document(
     bounds: Sequence[Bound],
     found: Sequence[NamedWitness],
     target: Mapping[str, float],
-    confidence: float,
+    delta: float,
 ) -> dict[str, Any]:
     from novikoff.model_file import to_bytes
 
-    message, state = worker_tasks.serialize_model(model), model._require_fitted()
+    message, state = worker_tasks.serialize_model(model), require_state(model)
     measured, facts = _measure_witnesses(executor, shards, message, model, ledger, bounds, found)
     if target:
         facts["target"] = evidence_from_target(target)
@@ -86,7 +87,7 @@ def _build_document(
         "novikoff": __version__,
         "data": describe_data(executor, shards, plan),
         "learner": name_of(type(model)),
-        "settings": model._plain_settings(),
+        "settings": plain_settings_of(model),
         "passes": plan.rounds,
         "mixing": plan.mixing,
         "labels": state.labels.listed(),
@@ -94,7 +95,7 @@ def _build_document(
         "model": hashlib.sha256(to_bytes(model)).hexdigest(),
         "observed": {
             **state.ledger.as_dict(),
-            **model.observed(),
+            **run_facts_of(model),
             "mixed_mistakes": mixed.mistakes,
             "mixed_updates": mixed.updates,
             "mistakes_of_first_pass": sum(record.mistakes for record in first),
@@ -103,7 +104,7 @@ def _build_document(
         "bounds": [evaluate_bound(bound, facts, mixed) for bound in bounds],
         "target": dict(target),
         "new_data": compute_new_data_bounds(
-            sum(record.mistakes for record in first), sum(record.examples for record in first), confidence
+            sum(record.mistakes for record in first), sum(record.examples for record in first), delta
         ),
         "witnesses": {
             f.name: {**encode_witness(f), "measured": measurement_to_dict(m)}
@@ -163,10 +164,10 @@ def _measure_witnesses(
         return measured, dict(space.evidence(found, measured, _refuse_rows, 1))
     rows = _refuse_rows
     if type(model).__name__ == "PNormPerceptron":
-        p = float(model._require_fitted().updater.scalars[1])
+        p = float(require_state(model).updater.scalars[1])
         told = [one for one in run_on_shards(executor, shards, measure.find_longest_row, message, p) if one is not None]
         rows = lambda: told  # noqa: E731 - a stream of the longest rows
-    bias = bool(model.bias)
+    bias = bool(model.fit_intercept)
     facts = {f.name: build_evidence(m, bias=bias, passes=1, batches=rows) for f, m in zip(found, measured, strict=True)}
     return measured, facts
 
@@ -196,14 +197,14 @@ def find_differences(
         message, ledger = run_rounds(executor, given.shards, plan)
         model = worker_tasks.deserialize_model(message)
         space: Any = find_space(model)
-        slots = space.slots() if space is not None else model._require_fitted().features + 1
+        slots = space.slots() if space is not None else require_state(model).features + 1
         check_witness_lengths(found, slots, "feature and the bias (in each column of weights)")
         bounds = derive_bounds(model, ledger)
         _, target = find_witnesses(
             executor, given.shards, message, model, [b for b in bounds if b.by_target], ledger.shard_weights(), 0.0
         )
-        confidence = read_confidence(document)
-        real = _build_document(executor, given.shards, plan, model, ledger, bounds, found, target, confidence)
+        delta = read_delta(document)
+        real = _build_document(executor, given.shards, plan, model, ledger, bounds, found, target, delta)
     except NovikoffError as problem:
         return [f"it can't be made anew: {problem}"]
     return checking.compare_documents(document, real, "")
@@ -215,7 +216,7 @@ verify = find_differences
 def _plan_from_document(document: dict[str, Any], threads: int | None) -> tuple[Plan, ReadOptions]:
     """The run that a document says it is of."""
     try:
-        learner = model_class(document["learner"])._from_settings(document["settings"])
+        learner = build_from_settings(model_class(document["learner"]), document["settings"])
         about, rounds, mixing = document["data"], document["passes"], document["mixing"]
         changed_options = dict(about["reading"])
         changed_options["interactions"] = tuple(changed_options.get("interactions", ()))

@@ -8,6 +8,7 @@ import numpy as np
 
 from novikoff.auto import Auto
 from novikoff.base.estimator import check_positive_int
+from novikoff.base.internals import build_unfitted, build_updater, check_settings, inner_learner_of
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.distributed.mixing import MIXABLE_UPDATERS
 from novikoff.errors import InputError
@@ -20,7 +21,7 @@ ALTERNATIVES = {
     "Auto": "it follows several learners, whose weights are not its own: use AROW, SGD or Perceptron(average=True)",
     "VotedPerceptron": "it predicts by the votes of its hypotheses, which have no mean: use Perceptron(average=True)",
     "KernelPerceptron": "it keeps examples, which would have to go everywhere: use a linear learner on products of the"
-    " features (--map poly:2)",
+    " features (--feature-map poly:2)",
     "MultilayerPerceptron": "the mean of two networks is not a network that knows what both know: use Kesler with a"
     " linear learner",
     "Elimination": NO_MEAN_REASON,
@@ -37,12 +38,12 @@ OTHER_LEARNERS_REASON = "only linear learners can, and Kesler, OneVsAll, AllVsAl
 def prepare_model(learner: Any, rounds: int) -> Any:
     """A fresh model of this kind for so many rounds, which are its passes; InputError where it can't be mixed."""
     check_positive_int(rounds=rounds)
-    learner = learner.inner if isinstance(learner, Auto) else learner
+    learner = inner_learner_of(learner) if isinstance(learner, Auto) else learner
     if not isinstance(learner, OnlineClassifier):
         raise _unsupported_error(learner)
-    if isinstance(learner, MulticlassClassifier) and learner.learner is None:  # Auto, its default, can't be mixed
-        learner = type(learner)(**{**learner.get_params(deep=False), "learner": AROW()})
-    inner, scheme = learner.inner, isinstance(learner, MulticlassClassifier)
+    if isinstance(learner, MulticlassClassifier) and learner.estimator is None:  # Auto, its default, can't be mixed
+        learner = type(learner)(**{**learner.get_params(deep=False), "estimator": AROW()})
+    inner, scheme = inner_learner_of(learner), isinstance(learner, MulticlassClassifier)
     if scheme and type(learner).__name__ not in MIXABLE_SCHEMES:
         raise _unsupported_error(learner)
     if type(inner).__name__ in ALTERNATIVES or not isinstance(inner, OnlineClassifier):
@@ -51,11 +52,11 @@ def prepare_model(learner: Any, rounds: int) -> Any:
         raise InputError(
             f"A cluster goes over the data once in each round: set rounds, and leave out passes={inner.passes!r}."
         )
-    model = type(learner)._from_settings(learner._plain_settings())
-    model.inner.passes = int(rounds)
-    model.inner.shuffle = False  # shards are learned in the order in which they are given
-    model._check_all()
-    if not isinstance(model._build_updater(2, np.float64), MIXABLE_UPDATERS):
+    model = build_unfitted(learner)
+    inner_learner_of(model).passes = int(rounds)
+    inner_learner_of(model).shuffle = False  # shards are learned in the order in which they are given
+    check_settings(model)
+    if not isinstance(build_updater(model, 2, np.float64), MIXABLE_UPDATERS):
         raise _unsupported_error(learner)
     return model
 

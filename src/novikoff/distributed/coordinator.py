@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from novikoff.base.internals import build_empty_labels, build_state, build_unfitted, needs_two_classes, set_state
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.data.labels.binary_labels import build_one_vs_rest_labels
 from novikoff.data.labels.class_labels import ClassLabels
@@ -99,7 +100,9 @@ def finish_round(executor: Executor, shards: Sequence[Shard], begun: PendingRoun
     told = [one for branch in found[: len(begun.summaries)] for one in branch]
     records = [one.record for one in told]
     if not any(one.has_positive_label for one in told):
-        raise InputError(f"--positive {getattr(shards[0], 'positive', None)}: no example of any shard has that label.")
+        raise InputError(
+            f"--positive-label {getattr(shards[0], 'positive', None)}: no example of any shard has that label."
+        )
     shares = begun.shares
     if shares is None:
         shares = mixture(mixing, records)
@@ -158,10 +161,10 @@ def build_initial_model(executor: Executor, shards: Sequence[Shard], plan: Plan)
     features, names = first[0].features, first[0].names
     if plan.names is not None:
         features, names = len(plan.names), list(plan.names)
-    state = model._build_state(features, first[0].kind, names, labels)
+    state = build_state(model, features, first[0].kind, names, labels)
     state.reading = first[0].reading
-    begun = type(model)._from_settings(model._plain_settings())
-    begun._set_state(state)
+    begun = build_unfitted(model)
+    set_state(begun, state)
     return worker_tasks.serialize_model(begun)
 
 
@@ -194,7 +197,7 @@ def identify_shards(executor: Executor, shards: Sequence[Shard]) -> list[dict[st
 
 def _needs_all_labels(model: OnlineClassifier, first: ShardSummary) -> bool:
     """Whether the first block of the first file does not tell all labels that there can be."""
-    return not model._needs_two_classes or len(first.labels) < 2
+    return not needs_two_classes(model) or len(first.labels) < 2
 
 
 def _check_same_features(looks: Sequence[ShardSummary]) -> None:
@@ -222,10 +225,10 @@ def _build_labels(
     if not told:
         raise LabelError("There are no labels: every example to learn from needs one.")
     if ordered or classes is not None:
-        return model._empty_labels().named(told)
-    if not model._needs_two_classes:
+        return build_empty_labels(model).named(told)
+    if not needs_two_classes(model):
         return ClassLabels(told)
-    labels = model._empty_labels()
+    labels = build_empty_labels(model)
     for label in told:
         labels.sign(label)
     return labels
@@ -294,6 +297,6 @@ def run_rounds(
         if onlooker is not None:
             onlooker(len(ledger.rounds), now, ledger)
     model = worker_tasks.deserialize_model(message)
-    if model._needs_two_classes and len(model.classes_) < 2:
+    if needs_two_classes(model) and len(model.classes_) < 2:
         raise InputError(f"All labels are {model.classes_[0]}: with one class there is nothing to learn.")
     return message, ledger

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self, final
 
 from novikoff.base.estimator import BaseEstimator, check_choice
+from novikoff.base.internals import plain_settings_of
 from novikoff.certificates.certificate import Certificate
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.data.options import ReadOptions
@@ -46,7 +47,7 @@ class DistributedLearner(BaseEstimator):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         What is learned: linear learners, and Kesler, OneVsAll, AllVsAll and OutputCode around them. AROW() if None:
         the usual default, Auto, can't be mixed across shards. `learner_` is the learner that was used.
     rounds : int
@@ -71,14 +72,14 @@ class DistributedLearner(BaseEstimator):
 
     def __init__(
         self,
-        learner: Any = None,
+        estimator: Any = None,
         *,
         rounds: int = 5,
         mixing: str = "uniform",
         client: Any = None,
         checkpoint: str | None = None,
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.rounds = rounds
         self.mixing = mixing
         self.client = client
@@ -91,7 +92,7 @@ class DistributedLearner(BaseEstimator):
         *,
         classes: Sequence[Any] | None = None,
         options: ReadOptions | None = None,
-        positive: str | None = None,
+        positive_label: str | None = None,
         onlooker: Callable[[int, RoundResult], None] | None = None,
     ) -> Self:
         """Learns all shards, `rounds` times.
@@ -99,17 +100,19 @@ class DistributedLearner(BaseEstimator):
         `data` are names of files (`part-*.svm.gz` for all that match), read as `options` say; a Dask array or data
         frame with y, whose blocks of rows are the shards; a bag of batches (X, y), whose parts are; or a list of
         batches, as they are or delayed. `classes` names all labels beforehand, which spares a look at every file where
-        there are more than two. `positive` learns one label against all others. `onlooker` sees the end of each round.
-        SortedLabelsWarning, also kept in `warnings_`, is issued if shards look sorted by label, and
+        there are more than two. `positive_label` learns one label against all others. `onlooker` sees the end of each
+        round. SortedLabelsWarning, also kept in `warnings_`, is issued if shards look sorted by label, and
         DefaultLearnerWarning if no learner was given.
         """
         check_choice(tuple(MIXING_RULES), mixing=self.mixing)
         self.learner_ = self._learner_used()
-        if self.learner is None or (isinstance(self.learner, MulticlassClassifier) and self.learner.learner is None):
+        if self.estimator is None or (
+            isinstance(self.estimator, MulticlassClassifier) and self.estimator.estimator is None
+        ):
             warnings.warn(DEFAULT_REPLACED_MESSAGE, DefaultLearnerWarning, stacklevel=find_user_stacklevel())
         model = prepare_model(self.learner_, self.rounds)
-        given = make_shards(data, y, options, positive)
-        plan = Plan(model, int(self.rounds), self.mixing, positive, classes)
+        given = make_shards(data, y, options, positive_label)
+        plan = Plan(model, int(self.rounds), self.mixing, positive_label, classes)
         executor = self._make_executor(given)
         self.notes_: list[str] = []
         if options is None or not options.hashes_names:
@@ -141,15 +144,15 @@ class DistributedLearner(BaseEstimator):
         return self
 
     def _learner_used(self) -> Any:
-        return AROW() if self.learner is None else self.learner
+        return AROW() if self.estimator is None else self.estimator
 
     def __repr__(self) -> str:
         """Show the learner that is used, also where it is the default."""
-        if self.learner is not None:
+        if self.estimator is not None:
             return super().__repr__()
-        return repr(type(self)(**{**self.get_params(), "learner": self._learner_used()}))
+        return repr(type(self)(**{**self.get_params(), "estimator": self._learner_used()}))
 
-    def certify(self, *, confidence: float = 0.95, budget: float = 1.0) -> Certificate:
+    def certify(self, *, delta: float = 0.05, search_effort: float = 1.0) -> Certificate:
         """What the theorems say of this run, with witnesses looked for and measured on the shards; `verify` in
         `novikoff.distributed.certificate`, or `novikoff verify` for files, makes it anew."""
         from novikoff.distributed.certificate import build_certificate
@@ -157,7 +160,7 @@ class DistributedLearner(BaseEstimator):
         self._require_fitted()
         executor, shards, plan = self._run
         return build_certificate(
-            executor, shards, plan, self.model_, self.ledger_, confidence=confidence, budget=budget
+            executor, shards, plan, self.model_, self.ledger_, delta=delta, search_effort=search_effort
         )
 
     def _make_executor(self, given: ShardedInput) -> Executor:
@@ -203,8 +206,8 @@ def _sorted_label_warnings(orders: Sequence[LabelOrder | None], names: Sequence[
 
 def _describe_run(plan: Plan, given: ShardedInput) -> dict[str, Any]:
     """What a checkpoint must be of."""
-    settings = plan.model._plain_settings()
-    inner = settings["learner"]["settings"] if "learner" in settings else settings
+    settings = plain_settings_of(plan.model)
+    inner = settings["estimator"]["settings"] if "estimator" in settings else settings
     inner.pop("passes")  # more rounds of the same run are welcome
     first = given.shards[0]
     return {

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from novikoff.base.internals import state_of
 from novikoff.certificates import multiclass_sample, sampling
 from novikoff.certificates.measure import MACHINE_EPSILON, WitnessMeasurement, max_power_sum, measure
+from novikoff.certificates.search.witness_search import BinarySample, find_directions
+from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.certificates.spaces.base import find_space
-from novikoff.certificates.witness_search import BinarySample, find_directions
-from novikoff.certificates.witness_selection import NamedWitness
 from novikoff.data.canonical_rows import remove_zeros
 from novikoff.data.rows import Rows, slice_rows
 from novikoff.distributed.shards import Pairs, Shard
@@ -51,7 +52,10 @@ def find_shard_direction(shard: Shard, data: Pairs | None, message: bytes, total
     if own is None:
         return None
     found = find_directions(
-        BinarySample(own.rows, own.labels, total), model._state.features, bias=bool(model.bias), budget=budget
+        BinarySample(own.rows, own.labels, total),
+        state_of(model).features,
+        bias=bool(model.fit_intercept),
+        budget=budget,
     )
     u = found.get("hinge")
     return None if u is None else u.astype(np.float32)
@@ -64,7 +68,7 @@ def measure_shard(shard: Shard, data: Pairs | None, message: bytes, found: Seque
     if space is not None:
         return list(space.measure_witnesses(found, lambda: shard.told(model, data), 1)[0])
     widths = [f.widths for f in found]
-    return measure(shard.told(model, data), [f.witness for f in found], bias=bool(model.bias), widths=widths)
+    return measure(shard.told(model, data), [f.witness for f in found], bias=bool(model.fit_intercept), widths=widths)
 
 
 def find_longest_row(shard: Shard, data: Pairs | None, message: bytes, p: float) -> tuple[Rows, Any] | None:
@@ -72,10 +76,10 @@ def find_longest_row(shard: Shard, data: Pairs | None, message: bytes, p: float)
     model = deserialize_model(message)
     best, most = None, -1.0
     for rows, codes in shard.told(model, data):
-        size = max_power_sum(rows, codes, p, float(model.bias))
+        size = max_power_sum(rows, codes, p, float(model.fit_intercept))
         if size > most:
             sizes = [
-                max_power_sum(slice_rows(rows, i, i + 1), codes[i : i + 1], p, float(model.bias))
+                max_power_sum(slice_rows(rows, i, i + 1), codes[i : i + 1], p, float(model.fit_intercept))
                 for i in range(len(codes))
             ]
             i = int(np.argmax(sizes))

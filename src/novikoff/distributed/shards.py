@@ -17,6 +17,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
+from novikoff.base.internals import (
+    build_empty_labels,
+    build_file_trainer,
+    build_label_reader,
+    iter_encoded_arrays,
+    iter_encoded_files,
+    state_of,
+)
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.data import formats, validation
 from novikoff.data.labels.binary_labels import find_distinct
@@ -155,13 +163,13 @@ class FileShard:
     def look(self, model: OnlineClassifier, data: Pairs | None, *, all_labels: bool) -> ShardSummary:
         """At its first block, or at all of it."""
         reading = self._reading(model)
-        reader = model._label_reader(model._empty_labels(), Counter() if self._skips_bad_lines() else None)
+        reader = build_label_reader(model, build_empty_labels(model), Counter() if self._skips_bad_lines() else None)
         with closing(cast(Generator[Any], reading.batches())) as batches:
             first = next(batches)
-            if self.options.bits == 0 and reading.format is not None and reading.format.bits_used == 0:
+            if self.options.hash_bits == 0 and reading.format is not None and reading.format.bits_used == 0:
                 raise InputError(
-                    f"{self.title}: a dictionary of names (--bits 0) grows on each worker by itself, and the numbers in"
-                    " it would not be the same: hash the names, for example with --bits 22."
+                    f"{self.title}: a dictionary of names (--hash-bits 0) grows on each worker by itself, and the"
+                    " numbers in it would not be the same: hash the names, for example with --hash-bits 22."
                 )
             parsed = first.parsed
             several = parsed.sets is not None or (parsed.groups is not None and bool((parsed.groups >= 0).any()))
@@ -185,12 +193,12 @@ class FileShard:
         return FirstExamples(reading.description or {}, reading.notes, reading.doubts)
 
     def learn(self, model: OnlineClassifier, data: Pairs | None) -> bool:
-        following = model.following(self._reading(model), positive=self.positive)
+        following = build_file_trainer(model, self._reading(model), positive=self.positive)
         following.once()
-        return self.positive is None or bool(following._saw_positive_label())
+        return self.positive is None or bool(following.saw_positive_label())
 
     def told(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
-        yield from model._iter_encoded_files(self._reading(model))
+        yield from iter_encoded_files(model, self._reading(model))
 
     def _skips_bad_lines(self) -> bool:
         return self.options.bad_lines == "skip"
@@ -199,12 +207,15 @@ class FileShard:
         """One thread for each shard, where it is not said otherwise: there are shards enough for all processors."""
         self._check_exists()
         reading = DataReader([self.title], replace(self.options, threads=self.options.threads or 1))
-        if model._state is not None and model._state.reading is not None:
-            before = {k: v for k, v in model._state.reading.items() if k not in ("map", "map_bits", "encoding")}
+        state = state_of(model)
+        if state is not None and state.reading is not None:
+            before = {
+                k: v for k, v in state.reading.items() if k not in ("feature_map", "feature_map_bits", "encoding")
+            }
             reading.format = formats.get_format_class(before.pop("format")).from_settings(before) if before else None
             reading.format_from_this_run = True
-            if model._state.names is not None and reading.format is not None and reading.format.bits_used == 0:
-                reading.names = model._state.names.copy()
+            if state.names is not None and reading.format is not None and reading.format.bits_used == 0:
+                reading.names = state.names.copy()
         return reading
 
     def dictionary_format(self) -> dict[str, Any] | None:
@@ -273,8 +284,8 @@ class BatchShard:
         )
 
     def learn(self, model: OnlineClassifier, data: Pairs | None) -> bool:
-        if model._state is not None:
-            model._state.label_order = LabelOrder(warns=False)  # the caller warns, for all shards
+        if state_of(model) is not None:
+            state_of(model).label_order = LabelOrder(warns=False)  # the caller warns, for all shards
         with self._error_context():
             for X, y in self._pairs(data):
                 model.partial_fit(X, y)
@@ -283,7 +294,7 @@ class BatchShard:
     def told(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
         with self._error_context():
             for X, y in self._pairs(data):
-                yield from model._iter_encoded_arrays(X, y)
+                yield from iter_encoded_arrays(model, X, y)
 
     def _pairs(self, data: Pairs | None) -> Pairs:
         if isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], tuple):

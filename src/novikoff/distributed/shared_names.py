@@ -2,8 +2,8 @@
 
 A name must have the same column on every worker. Where the first shard is a table with few categories, every shard is
 read once before the first round, and the names of all of them, in the order of the shards, are the columns of the
-model. Otherwise names are hashed, which needs no agreement: if --bits is given, if there are texts, and if there are
-more than MOST_NAMES names.
+model. Otherwise names are hashed, which needs no agreement: if --hash-bits is given, if there are texts, and if there
+are more than MOST_NAMES names.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from novikoff.base.internals import fixed_width_reason_of
 from novikoff.data import reader
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS
 from novikoff.distributed import worker_tasks
@@ -32,7 +33,11 @@ class SharedNames(NamedTuple):
 def share_names(executor: Executor, shards: Sequence[Shard], plan: Plan) -> SharedNames:
     """Give the shards and the plan a dictionary of names where there are few, and return them as they are otherwise."""
     files = [shard for shard in shards if isinstance(shard, FileShard)]
-    if len(files) < len(shards) or files[0].options.bits is not None or plan.model._fixed_width_reason() is not None:
+    if (
+        len(files) < len(shards)
+        or files[0].options.hash_bits is not None
+        or fixed_width_reason_of(plan.model) is not None
+    ):
         return SharedNames(list(shards), plan)
     settings = _read_dictionary_format(executor, files[0])
     if settings is None:
@@ -40,7 +45,8 @@ def share_names(executor: Executor, shards: Sequence[Shard], plan: Plan) -> Shar
     names = _collect_names(executor, files, settings)
     if names is None:
         most = f"{reader.MAX_DICTIONARY_NAMES:,}"
-        note = f"the shards have more than {most} different names, which are hashed as with --bits {DEFAULT_HASH_BITS}"
+        how = f"hashed as with --hash-bits {DEFAULT_HASH_BITS}"
+        note = f"the shards have more than {most} different names, which are {how}"
         return SharedNames(list(shards), plan, note)
     named: list[Shard] = [replace(file, options=replace(file.options, hashes_names=False)) for file in files]
     return SharedNames(named, plan._replace(names=names))

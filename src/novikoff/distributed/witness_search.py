@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from novikoff.certificates import target_concepts
+from novikoff.base.internals import require_state
 from novikoff.certificates.certificate import compute_search_budget, no_examples_error
 from novikoff.certificates.multiclass_sample import MulticlassSample as Told
 from novikoff.certificates.multiclass_sample import join_codes, join_rows, mark_included
 from novikoff.certificates.sampling import MAX_SAMPLE_TERMS, split_in_halves
+from novikoff.certificates.search import target_concepts
+from novikoff.certificates.search.witness_search import BinarySample, find_directions, join_batches
+from novikoff.certificates.search.witness_selection import NamedWitness, extract_direction, select_witnesses
 from novikoff.certificates.spaces.base import find_space
-from novikoff.certificates.witness_search import BinarySample, find_directions, join_batches
-from novikoff.certificates.witness_selection import NamedWitness, extract_direction, select_witnesses
 from novikoff.distributed import measure
 from novikoff.distributed.executor import Executor
 from novikoff.distributed.shards import Shard
@@ -39,7 +40,7 @@ def find_witnesses(
     model: Any,
     bounds: Sequence[Bound],
     counts: Sequence[Fraction],
-    budget: float,
+    search_effort: float,
 ) -> tuple[list[NamedWitness], Mapping[str, float]]:
     """Witnesses for these theorems, and what is shown of a target; `counts` is how often each shard counts."""
     if not bounds:
@@ -55,22 +56,22 @@ def find_witnesses(
     if space is not None:
         codes = join_codes([one.codes for one, _ in there])
         both: Any = Told(join_rows([one.rows for one, _ in there]), mark_included(codes), codes, total)
-        return space.witnesses(both, compute_search_budget(both, budget)), {}
+        return space.witnesses(both, compute_search_budget(both, search_effort)), {}
     rows, labels = join_batches([(one.rows, one.labels) for one, _ in there])
     target = _find_target(model, bounds, BinarySample(rows, labels, len(labels))) if is_complete else {}
     asked = [bound for bound in bounds if bound.by_witness]
     if not asked:
         return [], target
-    bias, features = bool(model.bias), model._require_fitted().features
+    bias, features = bool(model.fit_intercept), require_state(model).features
     sample = BinarySample(rows, labels, total)
     half, judge = (sample, sample) if is_complete else split_in_halves(sample)
-    found = find_directions(half, features, bias=bias, budget=compute_search_budget(half, budget))
+    found = find_directions(half, features, bias=bias, budget=compute_search_budget(half, search_effort))
     own = extract_direction(model, bias)
     if own is not None:
         found["own"] = own
     if not is_complete:
         each = run_on_shards(
-            executor, shards, measure.find_shard_direction, message, total, compute_search_budget(half, budget)
+            executor, shards, measure.find_shard_direction, message, total, compute_search_budget(half, search_effort)
         )
         several = [u.astype(np.float64) for u in each if u is not None]
         if several:
@@ -82,7 +83,7 @@ def _find_target(model: Any, bounds: Sequence[Bound], sample: BinarySample) -> M
     """One that explains the labels of all shards."""
     if not any(bound.by_target for bound in bounds):
         return {}
-    return target_concepts.find_targets(model, sample, model._require_fitted().features, 1)
+    return target_concepts.find_targets(model, sample, require_state(model).features, 1)
 
 
 def run_on_shards(executor: Executor, shards: Sequence[Shard], task: Any, message: bytes, *more: Any) -> list[Any]:

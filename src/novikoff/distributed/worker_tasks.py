@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.internals import build_feature_sample, build_from_settings, plain_settings_of, state_of, trim_state
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.core.feature_sample import FeatureSample
 from novikoff.core.multiclass.loop import N_CLASSES
@@ -26,6 +27,7 @@ from novikoff.errors import InputError
 from novikoff.learner_registry import name_of
 from novikoff.ledger import Ledger, LedgerCounters
 from novikoff.model_file import from_header, to_header_and_tensors
+from novikoff.multiclass.internals import count_used_columns
 from novikoff.scheme_registry import model_class
 
 
@@ -59,8 +61,8 @@ class ShardResult(NamedTuple):
 
 def serialize_model(model: OnlineClassifier, base: bytes | None = None) -> bytes:
     """A model as it travels; with `base` against that."""
-    if model._state is None:
-        return encode_arrays({"learner": name_of(type(model)), "settings": model._plain_settings()}, {})
+    if state_of(model) is None:
+        return encode_arrays({"learner": name_of(type(model)), "settings": plain_settings_of(model)}, {})
     header, tensors = to_header_and_tensors(model)
     return encode_arrays(header, tensors, None if base is None else decode_arrays(base)[1])
 
@@ -73,7 +75,7 @@ def deserialize_model(message: bytes, base: bytes | None = None) -> Any:
 def _deserialize(message: bytes, base: NamedArrays | None) -> Any:
     header, tensors = decode_arrays(message, base)
     if "features" not in header:
-        return model_class(header["learner"])._from_settings(header["settings"])
+        return build_from_settings(model_class(header["learner"]), header["settings"])
     return from_header(header, tensors, "a message", complete=False)
 
 
@@ -102,20 +104,22 @@ def train_shard(shard: Shard, data: Pairs | None, start: bytes, alone: bool) -> 
     no cluster."""
     model = deserialize_model(start)
     if not alone:
-        steps, classes = model._state.ledger.examples, len(model._state.labels)
-        model._state.ledger = ledger_at_step(steps)
-        model._state.feature_sample = model._fresh_sample(model._state.kind)
-        model._state.feature_sample.continue_after(steps)
-    before = None if model._state is None else model._state.ledger.copy()
+        state = state_of(model)
+        steps, classes = state.ledger.examples, len(state.labels)
+        state.ledger = ledger_at_step(steps)
+        state.feature_sample = build_feature_sample(model, state.kind)
+        state.feature_sample.continue_after(steps)
+    before = None if state_of(model) is None else state_of(model).ledger.copy()
     fingerprint = shard.fingerprint()
     has_positive_label = shard.learn(model, data)
     if shard.fingerprint() != fingerprint:
         raise InputError(f"{shard.name}: the file has changed while it was learned: leave all shards as they are.")
-    if not alone and len(model._state.labels) > classes:
-        new = model._state.labels.known()[classes:]
+    state = state_of(model)
+    if not alone and len(state.labels) > classes:
+        new = state.labels.known()[classes:]
         raise InputError(f"{shard.name}: the classes must be known beforehand, but {new[0]!r} is new: name it, too.")
     size = sum(array.nbytes for array in to_header_and_tensors(model)[1].values())
-    record, order = to_record(model._state.ledger, before), model._state.label_order
+    record, order = to_record(state.ledger, before), state.label_order
     return ShardTraining(record, serialize_model(model, start), size, has_positive_label, order, fingerprint)
 
 
@@ -131,12 +135,13 @@ def sum_deltas(start: bytes, ends: Sequence[ShardTraining], shares: Sequence[flo
     """How far some shards together have moved the weights, and their ledgers, in their order."""
     base, total, ledgers, tallies, features = decode_arrays(start)[1], None, [], [], 0
     first = deserialize_model(start)
-    sample, others = FeatureSample(first._state.kind), []
+    sample, others = FeatureSample(state_of(first).kind), []
     for end, share in zip(ends, shares, strict=True):
         model = _deserialize(end.model, base)
-        sample.merge(model._state.feature_sample)
-        features = max(features, model._state.features)
-        ledgers.append(model._state.ledger)
+        state = state_of(model)
+        sample.merge(state.feature_sample)
+        features = max(features, state.features)
+        ledgers.append(state.ledger)
         tallies.append(_column_counts(model))
         others += _other_labels(model)
         if share != 0.0:
@@ -165,7 +170,7 @@ def apply_mixture(start: bytes, part: bytes) -> bytes:
     model = deserialize_model(start)
     total, ledgers, tally, features, sample, others = _decode_partial(part)
     _grow(model, features)
-    state: Any = model._state
+    state: Any = state_of(model)
     for rest, negative in others:
         state.labels.add_others(rest, negative)
     steps = sum(ledger.examples - state.ledger.examples for ledger in ledgers)
@@ -175,11 +180,12 @@ def apply_mixture(start: bytes, part: bytes) -> bytes:
     header, tensors = to_header_and_tensors(model)
     tensors |= {f"geometry.{name}": array for name, array in state_arrays(updater).items()}
     result = from_header(header, tensors, "a message", complete=False)
-    result._state.ledger = merge_ledgers(state.ledger, ledgers)
-    result._state.feature_sample.merge(sample)
-    result._state.feature_sample.continue_after(result._state.ledger.examples)
+    mixed = state_of(result)
+    mixed.ledger = merge_ledgers(state.ledger, ledgers)
+    mixed.feature_sample.merge(sample)
+    mixed.feature_sample.continue_after(mixed.ledger.examples)
     if tally:
-        _update_counts(result._state, tally)
+        _update_counts(mixed, tally)
     return serialize_model(result, start)
 
 
@@ -203,24 +209,24 @@ def rebase(message: bytes, base: bytes) -> bytes:
 
 def _updater_and_steps(model: Any) -> tuple[Any, NDArray[np.int64]]:
     """The geometry without room to spare, and the steps of each column."""
-    state = model._state
-    updater = model._trim_state(state)
+    state = state_of(model)
+    updater = trim_state(model, state)
     if hasattr(state, "column_counters"):
-        return updater, state.column_counters.times[: max(1, model._n_used_columns(state))].copy()
+        return updater, state.column_counters.times[: max(1, count_used_columns(model, state))].copy()
     return updater, np.array([state.ledger.examples])
 
 
 def _grow(model: Any, features: int) -> None:
-    if features > model._state.features:
-        model._state.ensure_capacity(features)
+    if features > state_of(model).features:
+        state_of(model).ensure_capacity(features)
 
 
 def _column_counts(model: Any) -> list[NDArray[np.int64]]:
     """What is counted beside the ledger."""
-    state = model._state
+    state = state_of(model)
     if not hasattr(state, "column_counters"):
         return []
-    columns = max(1, model._n_used_columns(state))
+    columns = max(1, count_used_columns(model, state))
     return [
         state.column_counters.counts,
         state.column_counters.times[:columns],
@@ -230,7 +236,7 @@ def _column_counts(model: Any) -> list[NDArray[np.int64]]:
 
 def _other_labels(model: Any) -> list[list[str]]:
     """What a shard has seen of the labels that one label is learned against; nothing if it learns all labels."""
-    labels = model._state.labels
+    labels = state_of(model).labels
     return [[labels.rest, labels.negative]] if getattr(labels, "rest", "") else []
 
 

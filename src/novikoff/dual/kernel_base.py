@@ -49,10 +49,10 @@ class KernelClassifier(OnlineClassifier):
     budget: Any
     drop: str
     margin: float
-    memory: float
-    bias = False
+    max_memory_mb: float
+    fit_intercept = False
     _is_multiclass = True
-    multi_class = True
+    _accepts_multiclass = True
     _state: KernelState | None = None
 
     # --- What a learner's file provides ---
@@ -159,7 +159,7 @@ class KernelClassifier(OnlineClassifier):
         budget = 0 if self.budget is None else int(self.budget)
         sizes = state.row_bytes(), state.term_bytes(), ENTRY_BYTES
         options = KernelOptions(
-            float(self.margin), TIE_SIGNS[self.tie], self._votes(), budget, float(self.memory) * 1e6, *sizes
+            float(self.margin), TIE_SIGNS[self.tie], self._votes(), budget, float(self.max_memory_mb) * 1e6, *sizes
         )
         return KernelTraining(state, as_kernel(self.kernel), options, self.drop)
 
@@ -206,11 +206,11 @@ class KernelClassifier(OnlineClassifier):
     def _kernel_error(self, state: Any, row: int, *, stands: bool) -> Exception:
         what = "what was learned up to there stands, unsaved" if stands else "nothing of this batch was learned"
         more = state.row_bytes() + state.features * state.term_bytes() + state.columns * ENTRY_BYTES
-        if state.support_bytes() + more > self.memory * 1e6:
+        if state.support_bytes() + more > self.max_memory_mb * 1e6:
             return InputError(
                 f"{type(self).__name__} keeps {int(state.dual.counts[N_SUPPORT]):,} examples, and one more would"
                 " take more"
-                f" than its memory of {self.memory:g} MB; {what}. Set a budget of kept examples, or more memory."
+                f" than max_memory_mb, {self.max_memory_mb:g} MB; {what}. Set a budget, or a larger max_memory_mb."
             )
         return WeightOverflowError(
             f"The values of the kernel must be finite and K(x, x) at least 0, but they are not at row {row}; {what}."
@@ -265,7 +265,7 @@ class KernelClassifier(OnlineClassifier):
         """Σ a·K(x_i, x) for each row: for two labels a number, positive for classes_[1]; for more one for each."""
         return super().decision_function(X)
 
-    def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+    def _decide(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         """The labels for these scores; for more than two the one with the highest, the first of equals."""
         if scores.ndim == 1:
             known = np.array(self._require_fitted().labels.two.known())
@@ -284,7 +284,7 @@ class KernelClassifier(OnlineClassifier):
         """Return the label of one example, or None before the first example was learned."""
         if self._state is None:
             return None
-        chosen = self.choose(self._score_single(x))[0]
+        chosen = self._decide(self._score_single(x))[0]
         return chosen.item() if hasattr(chosen, "item") else chosen
 
     def _score_single(self, x: Any) -> NDArray[np.float64]:

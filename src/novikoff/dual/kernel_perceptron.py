@@ -38,8 +38,8 @@ class KernelPerceptron(KernelClassifier):
     It takes any number of classes: two are told apart by one w, more by one for each (one-vs-all), and the label with
     the highest score is predicted. A class that comes later begins then.
 
-    A stream without end makes mistakes without end where it is not separable: `memory` is where learning ends with a
-    sentence, `budget` is how many examples are kept at most. Once an example was dropped, no bound is shown to hold.
+    On a stream that is not separable the number of support examples grows without limit: learning stops with an error
+    at `max_memory_mb`; `budget` limits the number of support examples. Once one was dropped, no bound is shown to hold.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class KernelPerceptron(KernelClassifier):
     drop : str
         What goes when one more must be kept: the oldest, the smallest (least α), or the smallest projected onto the
         others.
-    memory : float
+    max_memory_mb : float
         The most megabytes that kept examples may take.
     passes : int
         How often fit goes over the data.
@@ -74,11 +74,11 @@ class KernelPerceptron(KernelClassifier):
     >>> from novikoff import KernelPerceptron
     >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
     >>> model = KernelPerceptron(kernel="quadratic", passes=10).fit(X, y)
-    >>> model.predict(X).tolist(), model.kept_
+    >>> model.predict(X).tolist(), model.n_support_
     ([0, 1, 1, 0], 4)
     """
 
-    outcomes = "kernel"
+    _outcome_type = "kernel"
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class KernelPerceptron(KernelClassifier):
         tie: Literal["positive", "negative"] = "positive",
         budget: int | None = None,
         drop: Literal["oldest", "smallest", "project"] = "oldest",
-        memory: float = 2000.0,
+        max_memory_mb: float = 2000.0,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
@@ -102,7 +102,7 @@ class KernelPerceptron(KernelClassifier):
         self.tie = tie
         self.budget = budget
         self.drop = drop
-        self.memory = memory
+        self.max_memory_mb = max_memory_mb
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
@@ -113,7 +113,7 @@ class KernelPerceptron(KernelClassifier):
         check_non_negative(margin=self.margin)
         check_choice(("positive", "negative"), tie=self.tie)
         check_choice(("oldest", "smallest", "project"), drop=self.drop)
-        check_positive(memory=self.memory)
+        check_positive(max_memory_mb=self.max_memory_mb)
         if self.budget is not None:
             check_positive_int(budget=self.budget)
         if self.average and self.vote:
@@ -147,27 +147,27 @@ class KernelPerceptron(KernelClassifier):
         statement = f"M ≤ Σ_c M_c{more}; a mistake takes one of a column, and each column c is allowed M_c by {names}"
         return (Bound("sum of columns", "mistakes", statement, value),)
 
-    def observed(self) -> dict[str, Any]:
+    def _run_facts(self) -> dict[str, Any]:
         state = self._require_fitted()
         many = {"mistakes_of_columns": state.dual.errors.tolist()} if state.columns > 1 else {}
-        return {"kept": self.kept_, "dropped": self.dropped_, **many}
+        return {"n_support": self.n_support_, "n_dropped": self.n_dropped_, **many}
 
     # --- What was learned ---
 
     @property
-    def kept_(self) -> int:
+    def n_support_(self) -> int:
         """How many examples are kept."""
-        return int(self._require_attribute("kept_").dual.counts[N_SUPPORT])
+        return int(self._require_attribute("n_support_").dual.counts[N_SUPPORT])
 
     @property
-    def dropped_(self) -> int:
+    def n_dropped_(self) -> int:
         """How many were kept once and dropped for the sake of the budget."""
-        return int(self._require_attribute("dropped_").dual.counts[N_DROPPED])
+        return int(self._require_attribute("n_dropped_").dual.counts[N_DROPPED])
 
     @property
-    def memory_(self) -> int:
+    def memory_bytes_(self) -> int:
         """How many bytes the kept examples and their coefficients take."""
-        return int(self._require_attribute("memory_").support_bytes())
+        return int(self._require_attribute("memory_bytes_").support_bytes())
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
@@ -180,10 +180,9 @@ class KernelPerceptron(KernelClassifier):
 
     def _scheme_info(self) -> dict[str, Any]:
         classes = len(self._require_fitted().labels)
-        return {"scheme": "one-vs-all", "classes": classes} if classes > 2 else {}
+        return {"multiclass": "one-vs-all", "classes": classes} if classes > 2 else {}
 
     def describe(self) -> str:
-        dropped = f", {self.dropped_:,} dropped" if self.dropped_ else ""
-        return (
-            f"{self.kept_:,} examples are kept{dropped}, {self.memory_ / 1e6:,.2f} MB, kernel {as_kernel(self.kernel)}."
-        )
+        dropped = f", {self.n_dropped_:,} dropped" if self.n_dropped_ else ""
+        size = f"{self.memory_bytes_ / 1e6:,.2f} MB"
+        return f"{self.n_support_:,} examples are kept{dropped}, {size}, kernel {as_kernel(self.kernel)}."

@@ -70,18 +70,18 @@ class AdaBoost(Ensemble, VotingEnsemble):
 
     Parameters
     ----------
-    learner : estimator
-        The weak learner, of this package or of scikit-learn; a stump, DecisionTree(depth=1), where none is given.
-    rounds : int
+    estimator : estimator
+        The weak learner, of this package or of scikit-learn; a stump, DecisionTree(max_depth=1), where none is given.
+    n_estimators : int
         The most rounds.
     resample : bool
         Draw examples also where the weak learner takes weights.
-    seed : int
+    random_state : int
         Of the draws, and of the weak learner where it has a random_state that is None.
 
     Attributes
     ----------
-    errors_, alphas_ : arrays
+    estimator_errors_, estimator_weights_ : arrays
         ε_t and α_t of each round; for more than two classes a_t.
     bound_, training_error_ : float
         What the theorem allows, and what is so.
@@ -94,26 +94,28 @@ class AdaBoost(Ensemble, VotingEnsemble):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from novikoff import AdaBoost
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = AdaBoost(rounds=20).fit(X, y)
+    >>> model = AdaBoost(n_estimators=20).fit(X, y)
     >>> model.training_error_ <= model.bound_ < 0.2
     True
     """
 
-    def __init__(self, learner: Any = None, *, rounds: int = 50, resample: bool = False, seed: int = 0) -> None:
-        self.learner = learner
-        self.rounds = rounds
+    def __init__(
+        self, estimator: Any = None, *, n_estimators: int = 50, resample: bool = False, random_state: int = 0
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
         self.resample = resample
-        self.seed = seed
+        self.random_state = random_state
 
     # --- Learning ---
 
     def _check_all(self) -> None:
-        check_positive_int(rounds=self.rounds)
+        check_positive_int(n_estimators=self.n_estimators)
         check_bool(resample=self.resample)
-        check_seed(seed=self.seed)
+        check_seed(random_state=self.random_state)
 
     def _base_learner(self) -> Any:
-        return DecisionTree(depth=1) if self.learner is None else self.learner
+        return DecisionTree(max_depth=1) if self.estimator is None else self.estimator
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Forgets what was learned, then boosts. Sample weights are D_1, and what training errors weigh."""
@@ -147,11 +149,11 @@ class AdaBoost(Ensemble, VotingEnsemble):
         teacher, memory = MemberTrainer(learner, data, codes, classes), MemberMemory()
         by_weight = teacher.takes_weights and not self.resample
         found, heavy = BoostingRounds([], [], [], perfect=False), np.zeros(len(data))
-        for t in range(int(self.rounds)):
+        for t in range(int(self.n_estimators)):
             if heavy.max() - heavy.min() > MAX_LOG_WEIGHT_RANGE:
                 break
             weights = first * np.exp(heavy - heavy.max())
-            rng = np.random.default_rng([int(self.seed), t])
+            rng = np.random.default_rng([int(self.random_state), t])
             inner_seed = int(rng.integers(2**31))
             if by_weight:
                 member = teacher.weighted(weights * (np.count_nonzero(first) / weights.sum()), inner_seed)
@@ -174,7 +176,7 @@ class AdaBoost(Ensemble, VotingEnsemble):
         if not found.members:
             raise InputError(
                 f"AdaBoost needs a weak learner that is better than chance, but {learner!r} errs on {error:.3g} of the"
-                " weight in the first round: choose a stronger one, such as DecisionTree(depth=2)."
+                " weight in the first round: choose a stronger one, such as DecisionTree(max_depth=2)."
             )
         return found
 
@@ -223,14 +225,14 @@ class AdaBoost(Ensemble, VotingEnsemble):
     # --- What was learned ---
 
     @property
-    def errors_(self) -> NDArray[np.float64]:
+    def estimator_errors_(self) -> NDArray[np.float64]:
         """ε_t of each round."""
-        return self._require_attribute("errors_").more["errors"]
+        return self._require_attribute("estimator_errors_").more["errors"]
 
     @property
-    def alphas_(self) -> NDArray[np.float64]:
+    def estimator_weights_(self) -> NDArray[np.float64]:
         """α_t of each round; for more than two classes a_t."""
-        state = self._require_attribute("alphas_")
+        state = self._require_attribute("estimator_weights_")
         return state.weights / 2.0 if len(state.labels) == 2 else state.weights
 
     @property
@@ -248,7 +250,7 @@ class AdaBoost(Ensemble, VotingEnsemble):
         """The margins of the training examples, in steps of 1%."""
         return self._require_attribute("margin_distribution_").more["margins"]
 
-    def shown(self, confidence: float) -> BatchGuarantee:
+    def _build_guarantee(self, delta: float) -> BatchGuarantee:
         """The training-error bound. Nothing is shown of new data."""
         state = self._require_fitted()
         examples, wrong = state.more["counts"].tolist()
@@ -259,11 +261,11 @@ class AdaBoost(Ensemble, VotingEnsemble):
             "name": "boosting",
             "counts": "training errors",
             "statement": f"training error ≤ Π {factor}, with α_t and the weights as they were rounded",
-            "made": made,
+            "observed": made,
             "any_order": True,
-            "allowed": math.nextafter(bound * examples, math.inf) if bound else 0.0,
+            "bound": math.nextafter(bound * examples, math.inf) if bound else 0.0,
             "slack": bound / share if share else None,
-            "verdict": "holds" if share <= bound else "broken",
+            "verdict": "holds" if share <= bound else "violated",
             "assumes": "nothing of the data",
             "numbers": {"rounds": len(state.weights), "product": bound, "median margin": self._quantile(50)},
         }

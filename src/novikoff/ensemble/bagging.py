@@ -27,15 +27,15 @@ class Bagging(BootstrapEnsemble):
 
     Parameters
     ----------
-    learner : estimator
+    estimator : estimator
         What the members are, of this package or of scikit-learn; DecisionTree() where none is given.
-    members : int
+    n_estimators : int
         How many there are.
-    combine : str
-        vote: the majority; average: the mean of the shares in the trees' leaves.
-    out_of_bag : bool
+    voting : str
+        hard: the majority; soft: the mean of the shares in the trees' leaves.
+    oob_score : bool
         Judge each member on the examples that it has not drawn.
-    seed : int
+    random_state : int
         Of the draws, and of the members where they have a random_state that is None.
     n_jobs : int
         How many threads learn.
@@ -45,34 +45,34 @@ class Bagging(BootstrapEnsemble):
     >>> from sklearn.datasets import load_iris
     >>> from novikoff import Bagging
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = Bagging(members=30).fit(X, y)
+    >>> model = Bagging(n_estimators=30).fit(X, y)
     >>> model.out_of_bag_.judged, model.out_of_bag_.error < 0.1
     (150, True)
     """
 
     def __init__(
         self,
-        learner: Any = None,
+        estimator: Any = None,
         *,
-        members: int = 50,
-        combine: Literal["vote", "average"] = "vote",
-        out_of_bag: bool = True,
-        seed: int = 0,
+        n_estimators: int = 50,
+        voting: Literal["hard", "soft"] = "hard",
+        oob_score: bool = True,
+        random_state: int = 0,
         n_jobs: int = 1,
     ) -> None:
-        self.learner = learner
-        self.members = members
-        self.combine = combine
-        self.out_of_bag = out_of_bag
-        self.seed = seed
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.voting = voting
+        self.oob_score = oob_score
+        self.random_state = random_state
         self.n_jobs = n_jobs
 
     def _check_all(self) -> None:
         super()._check_all()
-        check_positive_int(members=self.members)
+        check_positive_int(n_estimators=self.n_estimators)
 
     def _base_learner(self) -> Any:
-        return DecisionTree() if self.learner is None else self.learner
+        return DecisionTree() if self.estimator is None else self.estimator
 
     def _count(self) -> int:
-        return int(self.members)
+        return int(self.n_estimators)

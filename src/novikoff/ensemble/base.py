@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.internals import predicts_one_label, require_state
 from novikoff.base.model_state import HASH_FEATURES_ADVICE
 from novikoff.base.raw_rows import score_raw_rows
 from novikoff.core.trees import Trees, trees_schema
@@ -66,7 +67,7 @@ class VotingEnsemble(BatchEstimator):
     """Abstract."""
 
     _state: VotingState | None = None
-    soft = False
+    _has_soft_votes = False
     """Whether members vote in shares."""
 
     # --- Learning ---
@@ -79,7 +80,7 @@ class VotingEnsemble(BatchEstimator):
         """Return how many members there are at least after `fit`."""
         return 1
 
-    def bytes_needed(self, classes: int, features: int) -> int:
+    def _estimate_bytes(self, classes: int, features: int) -> int:
         return self._bytes_needed(np.float32, features, classes)
 
     def _bytes_needed(self, dtype: Any, features: int, classes: int) -> int:
@@ -115,7 +116,7 @@ class VotingEnsemble(BatchEstimator):
     # --- Predicting ---
 
     def _votes(self, state: VotingState, data: TrainingData) -> NDArray[np.float64]:
-        return count_votes(state.members, state.weights, data, len(state.labels), soft=self.soft)
+        return count_votes(state.members, state.weights, data, len(state.labels), soft=self._has_soft_votes)
 
     def _compute_votes(self, X: Any) -> NDArray[np.float64]:
         state = self._require_fitted()
@@ -138,7 +139,7 @@ class VotingEnsemble(BatchEstimator):
 
         return of
 
-    def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+    def _decide(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         """The labels for these votes; the first of equals."""
         chosen: NDArray[Any] = self.classes_[scores.argmax(axis=1)]
         return chosen
@@ -147,7 +148,7 @@ class VotingEnsemble(BatchEstimator):
         total = scores.sum(axis=1, keepdims=True)
         return scores / np.where(total > 0.0, total, 1.0)
 
-    def spelled(self, label: Any) -> str:
+    def _format_label(self, label: Any) -> str:
         state = self._require_fitted()
         if state.positive is None or str(label) == state.positive:
             return str(label)
@@ -155,7 +156,7 @@ class VotingEnsemble(BatchEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row: that with the most votes, the first of equals."""
-        return self.choose(self._compute_votes(X))
+        return self._decide(self._compute_votes(X))
 
     # --- Files ---
 
@@ -181,9 +182,9 @@ class VotingEnsemble(BatchEstimator):
     def _file_schemas(self, present: Collection[str]) -> dict[str, Schema]:
         weights = Schema({"weights": ArraySpec("float64", FreeSize("members"), checks=[InRange(0.0, INFINITY)])})
         has_trees = any(name.startswith("trees.") for name in present)
-        if self.soft and not has_trees:
+        if self._has_soft_votes and not has_trees:
             raise SchemaError("the array trees.shares", "there, for members that vote in shares", "missing")
-        trees = {"trees.": trees_schema(soft=self.soft)} if has_trees else {}
+        trees = {"trees.": trees_schema(soft=self._has_soft_votes)} if has_trees else {}
         return {"": weights, **trees, "more.": self._extra_schema()}
 
     def _extra_schema(self) -> Schema:
@@ -220,22 +221,22 @@ class VotingEnsemble(BatchEstimator):
         state = self._require_fitted()
         codes = set(range(len(state.labels)))
         for member in members:
-            known = member._require_fitted().labels
+            known = require_state(member).labels
             labels = known if isinstance(known, list) else known.known()
-            if not labels or not getattr(member, "_predicts_one_label", True) or not codes.issuperset(labels):
+            if not labels or not predicts_one_label(member) or not codes.issuperset(labels):
                 raise SchemaError("the labels of each member", "numbers of classes", shorten(labels))
-            if member._require_fitted().features != state.features:
-                raise SchemaError("the features of each member", f"{state.features}", member._require_fitted().features)
+            if require_state(member).features != state.features:
+                raise SchemaError("the features of each member", f"{state.features}", require_state(member).features)
         self._require_fitted().members = tuple(members)
 
     # --- What was learned ---
 
     @property
-    def inner(self) -> Any:
+    def _inner_learner(self) -> Any:
         return self
 
     def _scheme_info(self) -> dict[str, Any]:
-        return {"scheme": name_of(type(self)), "classes": len(self._require_fitted().labels)}
+        return {"multiclass": name_of(type(self)), "classes": len(self._require_fitted().labels)}
 
     def describe(self) -> str | None:
         return f"{len(self._require_fitted().weights):,} members vote."

@@ -26,12 +26,12 @@ OUT_OF_BAG_COUNTS, OUT_OF_BAG_MEANS = "out_of_bag.counts", "out_of_bag.means"
 
 
 class BootstrapEnsemble(Ensemble, VotingEnsemble):
-    """Abstract. Member k learns from m draws, with replacement, from the m examples; its draws depend on seed and k
-    alone, so that any number of threads gives the same bytes."""
+    """Abstract. Member k learns from m draws, with replacement, from the m examples; its draws depend on random_state
+    and k alone, so that any number of threads gives the same bytes."""
 
-    combine: Any
-    out_of_bag: bool
-    seed: int
+    voting: Any
+    oob_score: bool
+    random_state: int
     n_jobs: int
 
     @abstractmethod
@@ -42,9 +42,9 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
         return self._count()
 
     def _check_all(self) -> None:
-        check_choice(("vote", "average"), combine=self.combine)
-        check_bool(out_of_bag=self.out_of_bag)
-        check_seed(seed=self.seed)
+        check_choice(("hard", "soft"), voting=self.voting)
+        check_bool(oob_score=self.oob_score)
+        check_seed(random_state=self.random_state)
         check_positive_int(n_jobs=self.n_jobs)
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -53,18 +53,18 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
         data, codes, state = self._met(X, y)
         classes, examples, count = len(state.labels), len(data), self._count()
         teacher = MemberTrainer(self._base_learner(), data, codes, classes)
-        if self.combine == "average" and teacher.tree is None:
-            raise InputError(f"combine='average' is for trees, whose leaves have shares; {teacher.learner!r} votes.")
+        if self.voting == "soft" and teacher.tree is None:
+            raise InputError(f"voting='soft' is for trees, whose leaves have shares; {teacher.learner!r} votes.")
         dtype, memory = np.min_scalar_type(classes), MemberMemory()
 
         def member(k: int) -> tuple[Any, Any, Any]:
-            rng = np.random.default_rng([int(self.seed), k])
+            rng = np.random.default_rng([int(self.random_state), k])
             seed, chosen = int(rng.integers(2**31)), rng.integers(examples, size=examples)
             made = teacher.sampled(chosen, seed)
             if teacher.tree is not None:
-                made = merge_members([made], soft=self.soft)
+                made = merge_members([made], soft=self._has_soft_votes)
             memory.add(made)
-            if not self.out_of_bag:
+            if not self.oob_score:
                 return made, None, None
             return (
                 made,
@@ -73,8 +73,8 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
             )
 
         made = run_parallel(member, count, int(self.n_jobs))
-        state.members, state.weights = merge_members([m for m, _, _ in made], soft=self.soft), np.ones(count)
-        if self.out_of_bag:
+        state.members, state.weights = merge_members([m for m, _, _ in made], soft=self._has_soft_votes), np.ones(count)
+        if self.oob_score:
             found = count_out_of_bag(
                 np.stack([s for _, s, _ in made]), np.stack([b for _, _, b in made]), codes, classes
             )
@@ -87,7 +87,7 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
         return self
 
     def _extra_schema(self) -> Schema:
-        optional, count = not self.out_of_bag, MAX_COUNT
+        optional, count = not self.oob_score, MAX_COUNT
         entries = Entries(
             bag_examples=(0, count),
             judged=(0, NamedSize("bag_examples")),
@@ -103,8 +103,8 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
         )
 
     @property
-    def soft(self) -> bool:  # type: ignore[override]
-        return bool(self.combine == "average")
+    def _has_soft_votes(self) -> bool:  # type: ignore[override]
+        return bool(self.voting == "soft")
 
     # --- Predicting ---
 
@@ -124,35 +124,35 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
         """What the examples out of each member's bag say: `.error` is the out-of-bag estimate."""
         state: VotingState = self._require_attribute("out_of_bag_")
         if OUT_OF_BAG_COUNTS not in state.more:
-            raise AttributeError(f"This {type(self).__name__} has learned with out_of_bag=False.")
+            raise AttributeError(f"This {type(self).__name__} has learned with oob_score=False.")
         examples, judged, errors, fewest, fewest_of_pair = state.more[OUT_OF_BAG_COUNTS].tolist()
         mean, pair_mean = state.more[OUT_OF_BAG_MEANS].tolist()
         return OutOfBagStatistics(examples, judged, errors, mean, fewest, pair_mean, fewest_of_pair)
 
-    def error_bound(self, confidence: float = 0.95) -> VoteErrorBound:
+    def error_bound(self, *, delta: float = 0.05) -> VoteErrorBound:
         """What is shown of the error on new data, by the members' errors on what they have not seen; 1 says nothing.
 
         It bounds the error of the majority vote. That the out-of-bag estimate itself is right is not shown.
         """
-        if self.soft:
-            raise InputError("There is no theorem for combine='average': the bound is one of the majority vote.")
-        return bound_vote_error(self.out_of_bag_, confidence)
+        if self._has_soft_votes:
+            raise InputError("There is no theorem for voting='soft': the bound is one of the majority vote.")
+        return bound_vote_error(self.out_of_bag_, delta)
 
-    def shown(self, confidence: float) -> BatchGuarantee:
+    def _build_guarantee(self, delta: float) -> BatchGuarantee:
         """The error of the vote on new data, by the members' errors out of their bags."""
         state = self._require_fitted()
         if OUT_OF_BAG_COUNTS not in state.more:
-            raise InputError(f"This {type(self).__name__} has learned with out_of_bag=False: nothing is shown of it.")
+            raise InputError(f"This {type(self).__name__} has learned with oob_score=False: nothing is shown of it.")
         found = self.out_of_bag_
-        observed = {"members": len(state.weights), "classes": len(state.labels), **found._asdict()}
+        observed = {"n_estimators": len(state.weights), "classes": len(state.labels), **found._asdict()}
         observed["out_of_bag_error"] = found.error
-        if self.soft:
+        if self._has_soft_votes:
             return BatchGuarantee(observed, [], None)
-        bound = bound_vote_error(found, confidence)
+        bound = bound_vote_error(found, delta)
         new = {
             "of": "the saved model, the majority vote of its members",
             "assumes": bound.assumes,
-            "confidence": confidence,
+            "delta": delta,
             "model_error_bound": bound.value,
             "statement": bound.statement,
             "not_shown": UNPROVEN_NOTE,
@@ -161,7 +161,7 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
 
     def describe(self) -> str:
         text = f"{len(self._require_fitted().weights):,} members vote."
-        if self.out_of_bag:
+        if self.oob_score:
             found = self.out_of_bag_
             text += (
                 f" Out-of-bag estimate of the error of this model: {found.errors:,} of {found.judged:,} examples wrong."

@@ -30,65 +30,67 @@ class DecisionTree(VotingEnsemble):
 
     Parameters
     ----------
-    depth : int
+    max_depth : int
         The most questions from the root to a leaf; no limit where none is given. 1 is a stump.
-    leaf : int
+    min_samples_leaf : int
         The fewest examples in a leaf.
-    attributes : str | int
-        How many features are tried at each split: all, sqrt or log2 of them, or a number.
+    max_features : str | int | None
+        How many features are tried at each split: sqrt or log2 of them, or a number; all where none is given.
     criterion : str
         What makes a split good: gini or entropy.
-    seed : int
+    random_state : int
         Of the choice among features, and among equally good splits.
 
     Examples
     --------
     >>> from novikoff import DecisionTree
     >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], ["no", "yes", "yes", "no"]
-    >>> DecisionTree(depth=2).fit(X, y).predict(X).tolist()
+    >>> DecisionTree(max_depth=2).fit(X, y).predict(X).tolist()
     ['no', 'yes', 'yes', 'no']
     """
 
-    soft = True
+    _has_soft_votes = True
 
     def __init__(
         self,
         *,
-        depth: int | None = None,
-        leaf: int = 1,
-        attributes: Literal["all", "sqrt", "log2"] | int = "all",
+        max_depth: int | None = None,
+        min_samples_leaf: int = 1,
+        max_features: Literal["sqrt", "log2"] | int | None = None,
         criterion: Literal["gini", "entropy"] = "gini",
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
-        self.depth = depth
-        self.leaf = leaf
-        self.attributes = attributes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
         self.criterion = criterion
-        self.seed = seed
+        self.random_state = random_state
 
     def _check_all(self) -> None:
-        check_positive_int(leaf=self.leaf, **{} if self.depth is None else {"depth": self.depth})
-        if isinstance(self.attributes, str):
-            check_choice(("all", "sqrt", "log2"), attributes=self.attributes)
-        else:
-            check_positive_int(attributes=self.attributes)
+        check_positive_int(
+            min_samples_leaf=self.min_samples_leaf, **{} if self.max_depth is None else {"max_depth": self.max_depth}
+        )
+        if isinstance(self.max_features, str):
+            check_choice(("sqrt", "log2"), max_features=self.max_features)
+        elif self.max_features is not None:
+            check_positive_int(max_features=self.max_features)
         check_choice(("gini", "entropy"), criterion=self.criterion)
-        check_seed(seed=self.seed)
+        check_seed(random_state=self.random_state)
 
     def _template(self) -> Any:
         """The same for scikit-learn, its seed left open."""
         self._check_all()
         return import_optional("sklearn.tree", "sklearn", "A decision tree").DecisionTreeClassifier(
-            max_depth=self.depth if self.depth is None else int(self.depth),
-            min_samples_leaf=int(self.leaf),
-            max_features=None if self.attributes == "all" else self.attributes,
+            max_depth=self.max_depth if self.max_depth is None else int(self.max_depth),
+            min_samples_leaf=int(self.min_samples_leaf),
+            max_features=self.max_features,
             criterion=self.criterion,
         )
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Forgets what was learned, then grows a tree. An example of weight c is as good as c examples, but counts once
-        where `leaf` counts."""
-        tree = self._template().set_params(random_state=int(self.seed) % MAX_SEED)
+        where `min_samples_leaf` counts."""
+        tree = self._template().set_params(random_state=int(self.random_state) % MAX_SEED)
         data, codes, state = self._met(X, y)
         weights = validation.validate_sample_weight(sample_weight, len(data))
         table = prepare_tree_input(data.matrix)

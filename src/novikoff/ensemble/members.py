@@ -13,6 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.base.estimator import BaseEstimator
+from novikoff.base.internals import (
+    build_empty_labels,
+    build_from_settings,
+    build_state,
+    estimate_state_bytes,
+    fit_rows,
+    is_multiclass,
+    needs_two_classes,
+    plain_settings_of,
+    require_state,
+)
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.core.trees import Trees, class_votes, concatenate_trees, member_predictions
 from novikoff.data import validation
@@ -23,6 +34,7 @@ from novikoff.errors import SPARSE_MATRIX_PURPOSE, InputError, import_optional
 from novikoff.learner_registry import name_of
 from novikoff.memory_limit import Growth, check_size, count_bytes
 from novikoff.meta.base import parse_inner_settings
+from novikoff.meta.batch_estimator import BatchEstimator
 
 SKLEARN_PREFIX = "sklearn."
 PLAIN_TYPES = (bool, int, float, str, type(None))
@@ -78,12 +90,12 @@ class MemberTrainer:
         if self.tree is not None:
             self.table = sklearn_trees.prepare_tree_input(data.matrix)
         elif not (hasattr(learner, "fit") and hasattr(learner, "predict")):
-            raise InputError(f"learner must have fit and predict, but {learner!r} has not.")
+            raise InputError(f"estimator must have fit and predict, but {learner!r} has not.")
         elif (
             classes > 2
             and isinstance(learner, OnlineClassifier)
-            and learner._needs_two_classes
-            and not learner._is_multiclass
+            and needs_two_classes(learner)
+            and not is_multiclass(learner)
         ):
             raise InputError(
                 f"{learner!r} tells two labels apart, but {classes} came: put it into a scheme, such as"
@@ -109,9 +121,9 @@ class MemberTrainer:
     def _fit_member(self, matrix: Any, codes: NDArray[np.int64], weights: Any, seed: int) -> Any:
         member = clone_learner(self.learner)
         more = {} if weights is None else {"sample_weight": weights}
-        if hasattr(member, "_fit_rows"):
+        if isinstance(member, BaseEstimator) and not isinstance(member, BatchEstimator):
             # A sample need not have examples of all classes.
-            member._fit_rows(matrix, codes, weights, classes=np.arange(self.classes))
+            fit_rows(member, matrix, codes, weights, classes=np.arange(self.classes))
             return member
         if not isinstance(member, BaseEstimator):
             _set_seed(member, seed)
@@ -156,9 +168,9 @@ def estimate_member_bytes(learner: Any, kind: Any, features: int, classes: int) 
     if not isinstance(learner, OnlineClassifier):
         return 0
     member = clone_learner(learner)
-    state = member._build_state(1, kind, None, member._empty_labels())
-    labels = () if member._needs_two_classes and not member._is_multiclass else tuple(range(classes))
-    return member._bytes_needed(state, Growth(features, labels))
+    state = build_state(member, 1, kind, None, build_empty_labels(member))
+    labels = () if needs_two_classes(member) and not is_multiclass(member) else tuple(range(classes))
+    return estimate_state_bytes(member, state, Growth(features, labels))
 
 
 class MemberMemory:
@@ -178,7 +190,7 @@ class MemberMemory:
 def _measure_member(member: Any) -> int:
     if isinstance(member, Trees):
         return count_bytes(tuple(member))
-    return member._require_fitted().bytes_used() if isinstance(member, OnlineClassifier) else 0
+    return require_state(member).bytes_used() if isinstance(member, OnlineClassifier) else 0
 
 
 # --- All members ---
@@ -221,34 +233,34 @@ def count_votes(
 class Ensemble(BaseEstimator):
     """Settings of an ensemble: its own, and those of the learner that its members are. Abstract."""
 
-    learner: Any
+    estimator: Any
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         params = super().get_params(deep)
-        if deep and hasattr(self.learner, "get_params"):
-            params |= {f"learner__{name}": value for name, value in self.learner.get_params().items()}
+        if deep and hasattr(self.estimator, "get_params"):
+            params |= {f"estimator__{name}": value for name, value in self.estimator.get_params().items()}
         return params
 
     def set_params(self, **params: Any) -> Self:
-        inside = {name.removeprefix("learner__"): params.pop(name) for name in list(params) if "__" in name}
+        inside = {name.removeprefix("estimator__"): params.pop(name) for name in list(params) if "__" in name}
         super().set_params(**params)
         if inside:
-            if not hasattr(self.learner, "set_params"):
-                raise InputError(f"learner has no settings {sorted(inside)}: it is {self.learner!r}.")
-            self.learner.set_params(**inside)
+            if not hasattr(self.estimator, "set_params"):
+                raise InputError(f"estimator has no settings {sorted(inside)}: it is {self.estimator!r}.")
+            self.estimator.set_params(**inside)
         return self
 
     def _plain_settings(self) -> dict[str, Any]:
         """Without n_jobs, which changes nothing of what is learned."""
         mine = {name: value for name, value in super()._plain_settings().items() if name != "n_jobs"}
-        return {**mine, "learner": self._plain_learner()} if "learner" in mine else mine
+        return {**mine, "estimator": self._plain_learner()} if "estimator" in mine else mine
 
     def _plain_learner(self) -> Any:
-        learner = self.learner
+        learner = self.estimator
         if learner is None:
             return None
         if isinstance(learner, BaseEstimator):
-            return {"name": name_of(type(learner)), "settings": learner._plain_settings()}
+            return {"name": name_of(type(learner)), "settings": plain_settings_of(learner)}
         settings = learner.get_params() if sklearn_trees.is_sklearn_tree(learner) else {"": object()}
         if not all(isinstance(value, PLAIN_TYPES) for value in settings.values()):
             raise InputError(
@@ -259,13 +271,13 @@ class Ensemble(BaseEstimator):
 
     @classmethod
     def _from_settings(cls, settings: dict[str, Any]) -> Any:
-        inner = settings.get("learner")
-        return cls(**settings) if inner is None else cls(**{**settings, "learner": _build_learner(inner)})
+        inner = settings.get("estimator")
+        return cls(**settings) if inner is None else cls(**{**settings, "estimator": _build_learner(inner)})
 
     def __sklearn_clone__(self) -> Self:
         mine = super().get_params(deep=False)
-        if mine.get("learner") is not None:
-            mine["learner"] = clone_learner(mine["learner"])
+        if mine.get("estimator") is not None:
+            mine["estimator"] = clone_learner(mine["estimator"])
         return type(self)(**mine)
 
 
@@ -279,4 +291,4 @@ def _build_learner(inner: dict[str, Any]) -> Any:
     kind = model_class(name)
     if kind is None:
         raise InputError(f"There is no learner {name!r} that members could be.")
-    return kind._from_settings(settings)
+    return build_from_settings(kind, settings)

@@ -47,7 +47,7 @@ class VoteErrorBound(NamedTuple):
     """A bound for the error of the vote on new data."""
 
     value: float
-    confidence: float
+    delta: float
     statement: str
     assumes: str = ASSUMPTIONS
     not_shown: str = UNPROVEN_NOTE
@@ -83,15 +83,15 @@ def count_out_of_bag(
     )
 
 
-def bound_vote_error(found: OutOfBagStatistics, confidence: float) -> VoteErrorBound:
+def bound_vote_error(found: OutOfBagStatistics, delta: float) -> VoteErrorBound:
     """The smaller of two bounds, each with half of what may fail."""
-    if not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence must be between 0 and 1, but is {confidence}.")
-    delta = (1.0 - confidence) / 2.0
-    first = majority.single(seen=found.mean, examples=found.fewest, delta=delta)
-    second = majority.pairs(seen=found.pair_mean, examples=found.fewest_of_pair, delta=delta)
+    if not 0.0 < delta < 1.0:
+        raise InputError(f"delta must be between 0 and 1, but is {delta}.")
+    half = delta / 2.0
+    first = majority.single(seen=found.mean, examples=found.fewest, delta=half)
+    second = majority.pairs(seen=found.pair_mean, examples=found.fewest_of_pair, delta=half)
     if second < first:
         return VoteErrorBound(
-            second, confidence, "error of the vote ≤ 4·(mean share where both of a pair err + √(ln(2/δ)/(2m)))"
+            second, delta, "error of the vote ≤ 4·(mean share where both of a pair err + √(ln(2/δ)/(2m)))"
         )
-    return VoteErrorBound(first, confidence, "error of the vote ≤ 2·(mean error of the members + √(ln(2/δ)/(2m)))")
+    return VoteErrorBound(first, delta, "error of the vote ≤ 2·(mean error of the members + √(ln(2/δ)/(2m)))")

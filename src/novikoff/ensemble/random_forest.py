@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, Literal, final
 
 from novikoff.base.estimator import check_positive_int
+from novikoff.base.internals import check_settings
 from novikoff.ensemble.bootstrap import BootstrapEnsemble
 from novikoff.ensemble.decision_tree import DecisionTree
 
@@ -27,21 +28,21 @@ class RandomForest(BootstrapEnsemble):
 
     Parameters
     ----------
-    trees : int
+    n_estimators : int
         How many trees there are.
-    depth : int
+    max_depth : int
         The most questions from the root to a leaf; no limit where none is given.
-    leaf : int
+    min_samples_leaf : int
         The fewest examples in a leaf.
-    attributes : str | int
-        How many features are tried at each split: all, sqrt or log2 of them, or a number.
+    max_features : str | int | None
+        How many features are tried at each split: sqrt or log2 of them, or a number; all where none is given.
     criterion : str
         What makes a split good: gini or entropy.
-    combine : str
-        vote: the majority; average: the mean of the shares in the trees' leaves.
-    out_of_bag : bool
+    voting : str
+        hard: the majority; soft: the mean of the shares in the trees' leaves.
+    oob_score : bool
         Judge each tree on the examples that it has not drawn.
-    seed : int
+    random_state : int
         Of all draws.
     n_jobs : int
         How many threads grow trees.
@@ -51,7 +52,7 @@ class RandomForest(BootstrapEnsemble):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from novikoff import RandomForest
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = RandomForest(trees=50, n_jobs=2).fit(X, y)
+    >>> model = RandomForest(n_estimators=50, n_jobs=2).fit(X, y)
     >>> model.out_of_bag_.error < 0.06 < model.error_bound().value < 1.0
     True
     """
@@ -59,35 +60,40 @@ class RandomForest(BootstrapEnsemble):
     def __init__(
         self,
         *,
-        trees: int = 1000,
-        depth: int | None = None,
-        leaf: int = 1,
-        attributes: Literal["all", "sqrt", "log2"] | int = "sqrt",
+        n_estimators: int = 1000,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 1,
+        max_features: Literal["sqrt", "log2"] | int | None = "sqrt",
         criterion: Literal["gini", "entropy"] = "gini",
-        combine: Literal["vote", "average"] = "vote",
-        out_of_bag: bool = True,
-        seed: int = 0,
+        voting: Literal["hard", "soft"] = "hard",
+        oob_score: bool = True,
+        random_state: int = 0,
         n_jobs: int = 1,
     ) -> None:
-        self.trees = trees
-        self.depth = depth
-        self.leaf = leaf
-        self.attributes = attributes
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
         self.criterion = criterion
-        self.combine = combine
-        self.out_of_bag = out_of_bag
-        self.seed = seed
+        self.voting = voting
+        self.oob_score = oob_score
+        self.random_state = random_state
         self.n_jobs = n_jobs
 
-    learner = None
+    estimator = None
 
     def _check_all(self) -> None:
         super()._check_all()
-        check_positive_int(trees=self.trees)
-        self._base_learner()._check_all()
+        check_positive_int(n_estimators=self.n_estimators)
+        check_settings(self._base_learner())
 
     def _base_learner(self) -> Any:
-        return DecisionTree(depth=self.depth, leaf=self.leaf, attributes=self.attributes, criterion=self.criterion)
+        return DecisionTree(
+            max_depth=self.max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+            max_features=self.max_features,
+            criterion=self.criterion,
+        )
 
     def _count(self) -> int:
-        return int(self.trees)
+        return int(self.n_estimators)

@@ -41,7 +41,7 @@ def run(
     relevant: int = 5,
     drift: int | None = None,
     examples: int = 100_000,
-    seed: int = 0,
+    random_state: int = 0,
     tell: ProgressPrinter = ignore_progress,
 ) -> ExperimentResult:
     """Up to `drift` changes (by default 256, but at most a quarter of the attributes); the random disjunction has
@@ -51,14 +51,20 @@ def run(
     check_integer("drift, the largest number of changes,", drift, 2 * MIN_CHANGES, attributes - 2)
     check_integer("examples, their number,", examples, N_POINTS)
     against = _run_adversarial(attributes, drift, tell)
-    random = _run_random(attributes, relevant, drift, examples, seed, tell)
+    random = _run_random(attributes, relevant, drift, examples, random_state, tell)
     return ExperimentResult(
         "drift",
         "Following a target that changes",
         "An example is positive if one of a few attributes is active, and now and then another attribute takes the"
         " place of one of them. How many mistakes does a change cost?",
         (_summarize(against), _summarize(random), EXPLANATION),
-        {"attributes": attributes, "relevant": relevant, "drift": drift, "examples": examples, "seed": seed},
+        {
+            "attributes": attributes,
+            "relevant": relevant,
+            "drift": drift,
+            "examples": examples,
+            "random_state": random_state,
+        },
         (against, random),
     )
 
@@ -100,8 +106,8 @@ def _run_adversarial(n: int, most: int, tell: ProgressPrinter) -> Panel:
     )
 
 
-def _run_random(n: int, k: int, changes: int, examples: int, seed: int, tell: ProgressPrinter) -> Panel:
-    stream = disjunction(n, k, density=0.5, drift=changes, examples=examples, seed=seed)
+def _run_random(n: int, k: int, changes: int, examples: int, random_state: int, tell: ProgressPrinter) -> Panel:
+    stream = disjunction(n, k, density=0.5, drift=changes, examples=examples, random_state=random_state)
     plain, robust = Winnow(), Winnow(floor=WEIGHT_FLOOR)
     points = []
     for X, y in stream.batches(-(-examples // N_POINTS)):
@@ -142,7 +148,7 @@ def _count_mistakes(plain: Winnow, robust: Winnow, truth: GroundTruth) -> dict[s
         "cost": cost,
         "winnow": plain.ledger_.mistakes,
         "winnow_r": robust.ledger_.mistakes,
-        "winnow_r_allowed": winnow_bounds.winnow_r(
+        "winnow_r_bound": winnow_bounds.winnow_r(
             gained=cost, features=n, alpha=2.0, threshold=float(n), floor=WEIGHT_FLOOR
         ),
     }
@@ -156,5 +162,5 @@ def _summarize(shown: Panel) -> str:
     last = shown.points()[-1]
     return (
         f"{shown.title}: at the end, when literals were gained c = {last['cost']:,} times, Winnow has made"
-        f" {last['winnow']:,} mistakes and Winnow-R {last['winnow_r']:,}, of at most {last['winnow_r_allowed']:,.0f}."
+        f" {last['winnow']:,} mistakes and Winnow-R {last['winnow_r']:,}, of at most {last['winnow_r_bound']:,.0f}."
     )

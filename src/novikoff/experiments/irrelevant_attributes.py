@@ -37,7 +37,7 @@ PERCEPTRON_COLUMN, WINNOW_COLUMN = observed_column("perceptron", "Perceptron"), 
 
 
 def run(
-    *, attributes: int = 100_000, relevant: int = 5, seed: int = 0, tell: ProgressPrinter = ignore_progress
+    *, attributes: int = 100_000, relevant: int = 5, random_state: int = 0, tell: ProgressPrinter = ignore_progress
 ) -> ExperimentResult:
     """n from 100 to `attributes`, k = `relevant`."""
     check_integer("attributes, the largest number of them,", attributes, 2 * MIN_ATTRIBUTES, 10**7)
@@ -58,7 +58,9 @@ def run(
         " anyone.",
         [
             _run_point(
-                disjunction(n, relevant, density=0.5, examples=EXAMPLES_PER_ATTRIBUTE * n, seed=seed), True, tell
+                disjunction(n, relevant, density=0.5, examples=EXAMPLES_PER_ATTRIBUTE * n, random_state=random_state),
+                True,
+                tell,
             )
             for n in dense
         ],
@@ -69,7 +71,7 @@ def run(
         f"An example is positive if one of k = {relevant} attributes is active, and n − {relevant} others mean nothing."
         " What do they cost?",
         (_summarize(made_for_it), _summarize(random), EXPLANATION),
-        {"attributes": attributes, "relevant": relevant, "seed": seed},
+        {"attributes": attributes, "relevant": relevant, "random_state": random_state},
         (made_for_it, random),
         (*its_fits, *random_fits),
     )
@@ -83,16 +85,16 @@ EXPLANATION = (
 
 
 def _run_point(stream: SyntheticStream, bias: bool, tell: ProgressPrinter) -> dict[str, Value]:
-    perceptron, multiplicative = Perceptron(bias=bias), Winnow()
+    perceptron, multiplicative = Perceptron(fit_intercept=bias), Winnow()
     train_once(stream, perceptron, multiplicative)
     truth, n = stream.truth, stream.n
     point: dict[str, Value] = {
         "n": n,
         "examples": stream.examples,
         "perceptron": perceptron.ledger_.mistakes,
-        "perceptron_allowed": mistake_bounds.novikoff(radius=perceptron.ledger_.radius, margin=truth.gamma or 0.0),
+        "perceptron_bound": mistake_bounds.novikoff(radius=perceptron.ledger_.radius, margin=truth.gamma or 0.0),
         "winnow": multiplicative.ledger_.mistakes,
-        "winnow_allowed": winnow_bounds.winnow(literals=truth.k, features=n, alpha=2.0, threshold=float(n)),
+        "winnow_bound": winnow_bounds.winnow(literals=truth.k, features=n, alpha=2.0, threshold=float(n)),
     }
     tell(f"{truth.concept}, n = {n:,}: Perceptron {point['perceptron']:,}, Winnow {point['winnow']:,}")
     return point

@@ -39,15 +39,15 @@ def run(
     relevant: int = 5,
     margin: float = 0.2,
     examples: int = 5000,
-    seed: int = 0,
+    random_state: int = 0,
     tell: ProgressPrinter = ignore_progress,
 ) -> ExperimentResult:
     """N from 1 to `attributes`, beside k = `relevant` dimensions that matter."""
     check_integer("attributes, the largest number of them that mean nothing,", attributes, 10, 10**5)
     check_integer("relevant, the number of dimensions that matter,", relevant, 1, 1000)
     check_fraction("margin", margin, inside=True)
-    X, y = linear_threshold(relevant, gamma=margin, examples=examples, seed=seed).whole()
-    rng = np.random.default_rng([seed, relevant])
+    X, y = linear_threshold(relevant, gamma=margin, examples=examples, random_state=random_state).whole()
+    rng = np.random.default_rng([random_state, relevant])
     points = []
     for n in geometric_sizes(1, attributes):
         points.append(_run_point(X, y, n, margin, rng))
@@ -58,7 +58,13 @@ def run(
         f"A plane separates examples of {relevant} dimensions, and none is nearer to it than γ = {margin:g}. What"
         " happens when N dimensions of noise are added, each about as long as one of the others?",
         (_summarize(points), EXPLANATION),
-        {"attributes": attributes, "relevant": relevant, "margin": margin, "examples": examples, "seed": seed},
+        {
+            "attributes": attributes,
+            "relevant": relevant,
+            "margin": margin,
+            "examples": examples,
+            "random_state": random_state,
+        },
         (_build_ratio_panel(points), _build_mistakes_panel(points)),
     )
 
@@ -73,16 +79,16 @@ EXPLANATION = (
 def _run_point(X: Any, y: Any, n: int, margin: float, rng: np.random.Generator) -> dict[str, Value]:
     relevant = X.shape[1]
     noise = rng.choice([-1.0, 1.0], (len(X), n)) / math.sqrt(relevant)
-    learner = Perceptron(bias=False)
+    learner = Perceptron(fit_intercept=False)
     learner.partial_fit(np.hstack([X, noise]), y, classes=BINARY_CLASSES)
     radius = learner.ledger_.radius
     return {
         "n": n,
         "radius": radius,
         "ratio": margin / radius,
-        "ratio_promised": margin / math.sqrt(1.0 + n / relevant),
+        "ratio_lower_bound": margin / math.sqrt(1.0 + n / relevant),
         "perceptron": learner.ledger_.mistakes,
-        "perceptron_allowed": mistake_bounds.novikoff(radius=radius, margin=margin),
+        "perceptron_bound": mistake_bounds.novikoff(radius=radius, margin=margin),
     }
 
 
@@ -112,6 +118,6 @@ def _summarize(points: list[dict[str, Value]]) -> str:
     first, last = points[0], points[-1]
     return (
         f"From N = {first['n']:,} to N = {last['n']:,} γ/R falls from {first['ratio']:.3g} to {last['ratio']:.3g}, the"
-        f" bound grows from {first['perceptron_allowed']:,.0f} to {last['perceptron_allowed']:,.0f} mistakes, and those"
+        f" bound grows from {first['perceptron_bound']:,.0f} to {last['perceptron_bound']:,.0f} mistakes, and those"
         f" that are made from {first['perceptron']:,} to {last['perceptron']:,}."
     )

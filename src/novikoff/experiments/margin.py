@@ -52,7 +52,7 @@ def run(
     margin: float = 0.003,
     epsilon: float = 0.1,
     examples: int = 4000,
-    seed: int = 0,
+    random_state: int = 0,
     tell: ProgressPrinter = ignore_progress,
 ) -> ExperimentResult:
     """γ from 0.3 down to `margin`; the Margin Perceptron with ε = ½ and with ε = `epsilon`."""
@@ -62,7 +62,7 @@ def run(
     epsilons = {"half": HALF_EPSILON, "epsilon": epsilon}
     points = []
     for gamma in _margin_grid(margin):
-        X, y = linear_threshold(attributes, gamma=gamma, examples=examples, seed=seed).whole()
+        X, y = linear_threshold(attributes, gamma=gamma, examples=examples, random_state=random_state).whole()
         points.append(_run_point(X, y, gamma, epsilons))
         counts = ", ".join(f"{points[-1][key]:,}" for key in ("perceptron", *epsilons))
         tell(f"γ = {gamma:.4g}: updates {counts} (Perceptron, ε = ½, ε = {epsilon:g})")
@@ -73,7 +73,13 @@ def run(
         "A plane separates the examples, and none is nearer to it than γ. How many updates does it take to find a plane"
         " that separates them, and how far from the examples is the one that is found?",
         (_summarize(points, epsilon), EXPLANATION),
-        {"attributes": attributes, "margin": margin, "epsilon": epsilon, "examples": examples, "seed": seed},
+        {
+            "attributes": attributes,
+            "margin": margin,
+            "epsilon": epsilon,
+            "examples": examples,
+            "random_state": random_state,
+        },
         (updates, reached),
     )
 
@@ -92,22 +98,22 @@ def _margin_grid(least: float) -> list[float]:
 
 
 def _run_point(X: Any, y: Any, gamma: float, epsilons: dict[str, float]) -> dict[str, Value]:
-    perceptron = _train_until_no_update(Perceptron(bias=False), X, y)
+    perceptron = _train_until_no_update(Perceptron(fit_intercept=False), X, y)
     point: dict[str, Value] = {
         "gamma": gamma,
         "perceptron": perceptron.updates,
-        "perceptron_allowed": mistake_bounds.novikoff(radius=perceptron.radius, margin=gamma),
+        "perceptron_bound": mistake_bounds.novikoff(radius=perceptron.radius, margin=gamma),
         "perceptron_passes": perceptron.passes,
         "perceptron_margin": perceptron.margin / gamma if perceptron.passes else None,
     }
     for key, epsilon in epsilons.items():
-        ended = _train_until_no_update(MarginPerceptron(gamma=gamma, epsilon=epsilon, bias=False), X, y)
+        ended = _train_until_no_update(MarginPerceptron(gamma=gamma, epsilon=epsilon, fit_intercept=False), X, y)
         point |= {
             key: ended.updates,
-            f"{key}_allowed": mistake_bounds.margin_perceptron(radius=ended.radius, margin=gamma, epsilon=epsilon),
+            f"{key}_bound": mistake_bounds.margin_perceptron(radius=ended.radius, margin=gamma, epsilon=epsilon),
             f"{key}_passes": ended.passes,
             f"{key}_margin": ended.margin / gamma if ended.passes else None,
-            f"{key}_margin_promised": 1.0 - epsilon if ended.passes else None,
+            f"{key}_margin_lower_bound": 1.0 - epsilon if ended.passes else None,
         }
     return point
 

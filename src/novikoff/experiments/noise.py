@@ -47,7 +47,7 @@ def run(
     relevant: int = 5,
     noise: float = 0.3,
     examples: int = 20_000,
-    seed: int = 0,
+    random_state: int = 0,
     tell: ProgressPrinter = ignore_progress,
 ) -> ExperimentResult:
     """Noise from 0 to `noise`; a disjunction of `relevant` among `attributes` attributes."""
@@ -56,7 +56,11 @@ def run(
     points = []
     for rate in np.linspace(0.0, noise, N_POINTS).round(6).tolist():
         stream = disjunction(
-            attributes, relevant, noise=rate, examples=examples + _count_test_examples(examples), seed=seed
+            attributes,
+            relevant,
+            noise=rate,
+            examples=examples + _count_test_examples(examples),
+            random_state=random_state,
         )
         points.append({"noise": rate, **_run_point(stream, examples)})
         counts = ", ".join(f"{name} {points[-1][key]:,}" for key, name in LEARNERS.items())
@@ -67,7 +71,13 @@ def run(
         f"An example is positive if one of k = {relevant} attributes among n = {attributes:,} is active, but some"
         " labels are flipped. What becomes of the mistakes, and of what was learned?",
         (_summarize(points), EXPLANATION),
-        {"attributes": attributes, "relevant": relevant, "noise": noise, "examples": examples, "seed": seed},
+        {
+            "attributes": attributes,
+            "relevant": relevant,
+            "noise": noise,
+            "examples": examples,
+            "random_state": random_state,
+        },
         (_build_mistakes_panel(points, examples), _build_error_panel(points)),
     )
 
@@ -111,7 +121,7 @@ def _run_point(stream: RandomStream, examples: int) -> dict[str, Value]:
             point[f"{AVERAGED_PREFIX if average else ''}{key}_error"] = float(wrong.mean())
             if not average:
                 point[key] = learner.ledger_.mistakes
-                point[f"{key}_allowed"] = _evaluate_bound(key, learner.ledger_.radius, truth, loss, examples)
+                point[f"{key}_bound"] = _evaluate_bound(key, learner.ledger_.radius, truth, loss, examples)
     return point
 
 
@@ -132,7 +142,7 @@ def _evaluate_bound(key: str, radius: float, truth: GroundTruth, loss: float, ex
     else:
         gamma = _l1_margin(truth.k)
         allowed = winnow_bounds.balanced_winnow(
-            features=truth.n + 1, rate=gamma, radius_inf=1.0, norm1=1.0 / gamma, margin=1.0, loss=loss
+            features=truth.n + 1, learning_rate=gamma, radius_inf=1.0, norm1=1.0 / gamma, margin=1.0, loss=loss
         )
     return allowed if allowed <= examples else None
 

@@ -12,12 +12,12 @@ RELATIVE_TOLERANCE = 1e-9
 """Bounds are computed in double precision: a relative difference below this is none."""
 
 Value = float | None
-Role = Literal["x", "made", "most", "least", "reference", "other"]
+Role = Literal["x", "observed", "upper bound", "lower bound", "reference", "other"]
 
 
 class PanelColumn(NamedTuple):
-    """One series of numbers. What is `observed_column` is drawn; `most` and `least` are bounds of it, a `reference` is
-    drawn for comparison, `other` is only listed."""
+    """One series of numbers. An `observed` column is drawn, `upper bound` and `lower bound` are bounds of one, a
+    `reference` is drawn for comparison, `other` is only listed."""
 
     key: str
     title: str
@@ -38,15 +38,15 @@ def x_column(key: str, title: str) -> PanelColumn:
 
 
 def observed_column(key: str, learner: str) -> PanelColumn:
-    return PanelColumn(key, learner, "made", learner)
+    return PanelColumn(key, learner, "observed", learner)
 
 
 def upper_bound_column(of: PanelColumn, theorem: Theorem) -> PanelColumn:
-    return PanelColumn(f"{of.key}_allowed", "allowed", "most", of.learner, of.key, theorem)
+    return PanelColumn(f"{of.key}_bound", "bound", "upper bound", of.learner, of.key, theorem)
 
 
 def lower_bound_column(of: PanelColumn, theorem: Theorem) -> PanelColumn:
-    return PanelColumn(f"{of.key}_promised", "promised", "least", of.learner, of.key, theorem)
+    return PanelColumn(f"{of.key}_lower_bound", "lower bound", "lower bound", of.learner, of.key, theorem)
 
 
 class Axis(NamedTuple):
@@ -132,7 +132,7 @@ class ExperimentResult(NamedTuple):
         return [check for panel in self.panels for check in _iter_checks(panel)]
 
     @property
-    def broken(self) -> list[BoundCheck]:
+    def violated(self) -> list[BoundCheck]:
         return [check for check in self.checks if not check.holds]
 
     def as_dict(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class ExperimentResult(NamedTuple):
             "fits": [fit.as_dict() for fit in self.fits],
             "theorems": [theorem._asdict() for theorem in self.theorems],
             "bounds_checked": len(self.checks),
-            "bounds_broken": [str(check) for check in self.broken],
+            "bounds_violated": [str(check) for check in self.violated],
         }
 
 
@@ -167,6 +167,6 @@ def _iter_checks(panel: Panel) -> Iterator[BoundCheck]:
             count = point[column.limits]
             if count is None:
                 raise AssertionError(f"{panel.name}: {column.key} bounds nothing at {point[at.key]}.")
-            sense: Any = "at most" if column.role == "most" else "at least"
+            sense: Any = "at most" if column.role == "upper bound" else "at least"
             where = f"{at.title} = {point[at.key]:g}"
             yield BoundCheck(panel.name, where, column.theorem.name, column.learner, count, sense, bound)

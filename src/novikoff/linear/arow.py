@@ -39,13 +39,13 @@ class AROW(SampleWeightClassifier):
         r, from 1e-9 to 1e9: how much a single example is distrusted. Larger ones make shorter steps.
     average : bool
         Predict with the average of all hypotheses instead of the last one.
-    tail : float
+    averaging_power : float
         p, from 1 to 20: the average weighs the hypothesis of step t by t^(p−1). 1 is the usual average; larger ones
         forget the first steps.
     tie : str
         What a score of exactly 0 predicts: positive or negative.
-    bias : bool
-        Add a feature that is always 1.
+    fit_intercept : bool
+        Add a feature that is always 1, the bias.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -69,25 +69,25 @@ class AROW(SampleWeightClassifier):
         *,
         r: float = 0.5,
         average: bool = True,
-        tail: float = 6.0,
+        averaging_power: float = 6.0,
         tie: Literal["positive", "negative"] = "positive",
-        bias: bool = True,
+        fit_intercept: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
     ) -> None:
         self.r = r
         self.average = average
-        self.tail = tail
+        self.averaging_power = averaging_power
         self.tie = tie
-        self.bias = bias
+        self.fit_intercept = fit_intercept
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
 
     def _check_settings(self) -> None:
         check_range(1e-9, 1e9, r=self.r)
-        check_range(1.0, MAX_AVERAGING_POWER, tail=self.tail)
+        check_range(1.0, MAX_AVERAGING_POWER, averaging_power=self.averaging_power)
         check_choice(("positive", "negative"), tie=self.tie)
 
     def _build_loss(self) -> Loss:
@@ -97,8 +97,8 @@ class AROW(SampleWeightClassifier):
         return arow_schema(average=bool(self.average))
 
     def _build_updater(self, slots: int, dtype: Any) -> ArowState:
-        r, tail = float(self.r), float(self.tail)
-        return build_arow(slots, dtype, bias=self.bias, r=r, average=bool(self.average), tail=tail)
+        r, tail = float(self.r), float(self.averaging_power)
+        return build_arow(slots, dtype, bias=self.fit_intercept, r=r, average=bool(self.average), tail=tail)
 
     def bounds(self) -> Sequence[Bound]:
         self._checked_state()

@@ -53,12 +53,12 @@ class BinaryAuto(StateScoredClassifier, SampleWeightClassifier):
 
     Parameters
     ----------
-    shrink : float
+    beta : float
         β, from 0.01 to 0.99: what is left of a vote after a mistake.
-    share : float
+    fixed_share : float
         α, from 0 to 0.1: which share of all votes is redistributed evenly after a wrong prediction.
-    bias : bool
-        Add a feature that is always 1.
+    fit_intercept : bool
+        Add a feature that is always 1, the bias.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -84,16 +84,16 @@ class BinaryAuto(StateScoredClassifier, SampleWeightClassifier):
     def __init__(
         self,
         *,
-        shrink: float = 0.8,
-        share: float = 0.001,
-        bias: bool = True,
+        beta: float = 0.8,
+        fixed_share: float = 0.001,
+        fit_intercept: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
     ) -> None:
-        self.shrink = shrink
-        self.share = share
-        self.bias = bias
+        self.beta = beta
+        self.fixed_share = fixed_share
+        self.fit_intercept = fit_intercept
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
@@ -112,8 +112,8 @@ class BinaryAuto(StateScoredClassifier, SampleWeightClassifier):
         super()._learn_slow_path(x, y)
 
     def _check_settings(self) -> None:
-        check_range(0.01, 0.99, shrink=self.shrink)
-        check_range(0.0, 0.1, share=self.share)
+        check_range(0.01, 0.99, beta=self.beta)
+        check_range(0.0, 0.1, fixed_share=self.fixed_share)
 
     def _build_loss(self) -> Loss:
         return Loss(ALWAYS_UPDATE)
@@ -124,8 +124,8 @@ class BinaryAuto(StateScoredClassifier, SampleWeightClassifier):
     def _build_updater(self, slots: int, dtype: Any) -> WeightedMajority:
         # Chosen by the share of progressive mistakes over streams of many kinds.
         settings = {"r": 0.1, "rate": 1.0, "arow_tail": 6.0, "adagrad_tail": 4.0}
-        shrink, share = float(self.shrink), float(self.share)
-        return build_weighted_majority(slots, dtype, bias=self.bias, shrink=shrink, share=share, **settings)
+        shrink, share = float(self.beta), float(self.fixed_share)
+        return build_weighted_majority(slots, dtype, bias=self.fit_intercept, shrink=shrink, share=share, **settings)
 
     def _bytes_needed(self, state: ModelState, growth: Growth) -> int:
         """A service converts the model to many classes where a third label arrives."""
@@ -146,14 +146,14 @@ class BinaryAuto(StateScoredClassifier, SampleWeightClassifier):
     @property
     def votes_(self) -> dict[str, float]:
         """The vote of each member."""
-        return self._member_votes(self._require_attribute("votes_"))
+        return self.member_votes(self._require_attribute("votes_"))
 
     @staticmethod
-    def _member_votes(state: ModelState) -> dict[str, float]:
+    def member_votes(state: ModelState) -> dict[str, float]:
         """Return the vote of each member in a state of two or more classes."""
         return dict(zip(MEMBER_NAMES, state.updater.scalars[VOTES : VOTES + N_MEMBERS].tolist(), strict=True))
 
-    def observed(self) -> dict[str, Any]:
+    def _run_facts(self) -> dict[str, Any]:
         return {"members": count_member_errors(self._require_fitted())}
 
     def bounds(self) -> Sequence[Bound]:
@@ -164,7 +164,7 @@ class BinaryAuto(StateScoredClassifier, SampleWeightClassifier):
             best = min(count_member_errors(state).values())
             seen = int(state.updater.scalars[N_STEPS])
             allowed = mistake_bounds.weighted_majority(
-                experts=N_MEMBERS, mistakes=best, shrink=self.shrink, share=self.share, examples=seen
+                experts=N_MEMBERS, mistakes=best, beta=self.beta, fixed_share=self.fixed_share, examples=seen
             )
             # While there is only one class, there is nothing to vote on.
             return allowed + (state.ledger.examples - seen)

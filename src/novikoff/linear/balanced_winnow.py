@@ -45,8 +45,8 @@ class BalancedWinnow(SampleWeightClassifier):
         g, the functional margin: update also where y·(w·x − θ) < g.
     average : bool
         Predict with the average of all hypotheses instead of the last one.
-    bias : bool
-        Add a feature that is always 1.
+    fit_intercept : bool
+        Add a feature that is always 1, the bias.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -72,7 +72,7 @@ class BalancedWinnow(SampleWeightClassifier):
         threshold: float = 0.0,
         margin: float = 0.0,
         average: bool = False,
-        bias: bool = True,
+        fit_intercept: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
@@ -81,7 +81,7 @@ class BalancedWinnow(SampleWeightClassifier):
         self.threshold = threshold
         self.margin = margin
         self.average = average
-        self.bias = bias
+        self.fit_intercept = fit_intercept
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
@@ -106,7 +106,7 @@ class BalancedWinnow(SampleWeightClassifier):
             dtype,
             alpha=float(self.alpha),
             threshold=float(self.threshold),
-            bias=self.bias,
+            bias=self.fit_intercept,
             average=self.average,
             balance=True,
         )
@@ -115,7 +115,7 @@ class BalancedWinnow(SampleWeightClassifier):
         state = self._checked_state()
         if state.ledger.weighted:
             return ()
-        return self._column_bounds(state, variables=state.features + int(self.bias))
+        return self._column_bounds(state, variables=state.features + int(self.fit_intercept))
 
     def _preference_bounds(self, state: ModelState, *, variables: int, top: bool) -> Sequence[Bound]:
         return self._column_bounds(state, variables=variables)
@@ -130,7 +130,7 @@ class BalancedWinnow(SampleWeightClassifier):
             if not (margin > 0.0 and norm1 > 0.0):
                 return None
             allowed = winnow_bounds.balanced_winnow(
-                features=variables, rate=eta, radius_inf=reach, norm1=norm1, margin=margin, loss=loss
+                features=variables, learning_rate=eta, radius_inf=reach, norm1=norm1, margin=margin, loss=loss
             )
             return None if allowed == math.inf else allowed
 

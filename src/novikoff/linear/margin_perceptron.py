@@ -96,8 +96,8 @@ class MarginPerceptron(LinearClassifier):
         γ, the margin that the data is promised to have (bias feature included).
     epsilon : float
         ε, how much of it may be given up: smaller is wider and takes more updates. Between 0 and 1.
-    bias : bool
-        Add a feature that is always 1.
+    fit_intercept : bool
+        Add a feature that is always 1, the bias.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -122,14 +122,14 @@ class MarginPerceptron(LinearClassifier):
         *,
         gamma: float = 0.1,
         epsilon: float = 0.5,
-        bias: bool = True,
+        fit_intercept: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
     ) -> None:
         self.gamma = gamma
         self.epsilon = epsilon
-        self.bias = bias
+        self.fit_intercept = fit_intercept
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
@@ -146,7 +146,7 @@ class MarginPerceptron(LinearClassifier):
         return SCHEMA
 
     def _build_updater(self, slots: int, dtype: Any) -> NormTracking:
-        return NormTracking(buffers.zeros(slots, dtype), buffers.zeros(2), float(self.bias))
+        return NormTracking(buffers.zeros(slots, dtype), buffers.zeros(2), float(self.fit_intercept))
 
     def bounds(self) -> Sequence[Bound]:
         state = self._checked_state()

@@ -99,8 +99,8 @@ class PNormPerceptron(LinearClassifier):
     ----------
     p : float
         From 2 to 400. Without it, 2·ln n for the n features of the first batch, bias included.
-    bias : bool
-        Add a feature that is always 1.
+    fit_intercept : bool
+        Add a feature that is always 1, the bias.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -120,10 +120,16 @@ class PNormPerceptron(LinearClassifier):
     _learns_sparse_only = True
 
     def __init__(
-        self, *, p: float | None = None, bias: bool = True, passes: int = 1, shuffle: bool = True, random_state: int = 0
+        self,
+        *,
+        p: float | None = None,
+        fit_intercept: bool = True,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int = 0,
     ) -> None:
         self.p = p
-        self.bias = bias
+        self.fit_intercept = fit_intercept
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
@@ -143,9 +149,9 @@ class PNormPerceptron(LinearClassifier):
     def _build_updater(self, slots: int, dtype: Any) -> PNorm:
         if self.p is None and slots < 2:
             raise InputError("p must be given where the number of features is not known beforehand: say p=10.")
-        features = slots - 1 + int(self.bias)
+        features = slots - 1 + int(self.fit_intercept)
         p = max(2.0, 2.0 * math.log(features)) if self.p is None else float(self.p)
-        return PNorm(np.zeros((slots, 2)), np.array([1.0, p]), float(self.bias))
+        return PNorm(np.zeros((slots, 2)), np.array([1.0, p]), float(self.fit_intercept))
 
     def bounds(self) -> Sequence[Bound]:
         state = self._checked_state()

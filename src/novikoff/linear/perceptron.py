@@ -3,7 +3,7 @@
 Predict   sign(w·x), from w = 0; what a score of exactly 0 predicts is the setting `tie`
 Update    on a mistake: w += r·y·x; with a functional margin g also where y·w·x < g (thick separator)
 Average   predict with the mean of all hypotheses, each weighed by the examples it survived (Freund and Schapire 1999);
-          with a tail p the one after example t counts t^p − (t−1)^p
+          with an averaging power p the one after example t counts t^p − (t−1)^p
 Bound     M ≤ (R/γ)²                        separable by γ (Novikoff 1962)
           M ≤ (a + 2L + √(a² + 4aL))/2      any u; a = R²‖u‖², L its hinge loss
           M ≤ ((R + D₂)/γ)²                 any unit u, any γ (Freund and Schapire 1999)
@@ -37,26 +37,26 @@ __all__ = ["Perceptron"]
 
 @final
 class Perceptron(SampleWeightClassifier):
-    """The Perceptron: on a mistake, w += rate·y·x.
+    """The Perceptron: on a mistake, w += r·y·x.
 
     On a stream that some u with ‖u‖ = 1 separates by γ it makes at most (R/γ)² mistakes, R = max‖x‖. For streams that
     nothing separates there are bounds in terms of the hinge loss and the squared slack of any u: see `bounds`.
 
     Parameters
     ----------
-    rate : float
+    learning_rate : float
         r, the length of a step. Scales the weights and changes no prediction (unless there is a margin).
     margin : float
         g, the functional margin: update also where y·w·x < g.
     average : bool
         Predict with the average of all hypotheses instead of the last one.
-    tail : float
+    averaging_power : float
         p, from 1 to 20: the average weighs the hypothesis of step t by t^(p−1). 1 is the usual average; larger ones
         forget the first steps.
     tie : str
         What a score of exactly 0 predicts: positive or negative.
-    bias : bool
-        Add a feature that is always 1.
+    fit_intercept : bool
+        Add a feature that is always 1, the bias.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -77,30 +77,30 @@ class Perceptron(SampleWeightClassifier):
     def __init__(
         self,
         *,
-        rate: float = 1.0,
+        learning_rate: float = 1.0,
         margin: float = 0.0,
         average: bool = False,
-        tail: float = 1.0,
+        averaging_power: float = 1.0,
         tie: Literal["positive", "negative"] = "positive",
-        bias: bool = True,
+        fit_intercept: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
     ) -> None:
-        self.rate = rate
+        self.learning_rate = learning_rate
         self.margin = margin
         self.average = average
-        self.tail = tail
+        self.averaging_power = averaging_power
         self.tie = tie
-        self.bias = bias
+        self.fit_intercept = fit_intercept
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
 
     def _check_settings(self) -> None:
-        check_positive(rate=self.rate)
+        check_positive(learning_rate=self.learning_rate)
         check_non_negative(margin=self.margin)
-        check_range(1.0, MAX_AVERAGING_POWER, tail=self.tail)
+        check_range(1.0, MAX_AVERAGING_POWER, averaging_power=self.averaging_power)
         check_choice(("positive", "negative"), tie=self.tie)
 
     def _build_loss(self) -> Loss:
@@ -110,15 +110,15 @@ class Perceptron(SampleWeightClassifier):
         return additive_schema(average=bool(self.average))
 
     def _build_updater(self, slots: int, dtype: Any) -> Additive | Averaged:
-        schedule, tail = Schedule(1.0, 0.0), float(self.tail)
-        return build_additive(slots, dtype, bias=self.bias, schedule=schedule, average=self.average, tail=tail)
+        schedule, tail = Schedule(1.0, 0.0), float(self.averaging_power)
+        return build_additive(slots, dtype, bias=self.fit_intercept, schedule=schedule, average=self.average, tail=tail)
 
     def _weight_scale(self) -> float:
-        return float(self.rate)
+        return float(self.learning_rate)
 
     def _width(self) -> float:
         """g/r: the margin for a learner of rate 1."""
-        return float(self.margin / self.rate)
+        return float(self.margin / self.learning_rate)
 
     def bounds(self) -> Sequence[Bound]:
         state = self._checked_state()

@@ -57,7 +57,7 @@ class SGD(SampleWeightClassifier):
         hinge (support vector machine), logistic (logistic regression) or squared (LMS, ridge).
     schedule : str
         How the steps shrink: constant (r), sqrt (r/√t), inverse (r/t), or adagrad (r/√G_j for each weight).
-    rate : float
+    learning_rate : float
         r, the length of the first step.
     l1 : float
         Strength of the L1 penalty, per example. It shrinks weights towards 0; how many become exactly 0 depends
@@ -66,13 +66,13 @@ class SGD(SampleWeightClassifier):
         Strength of the L2 penalty, per example.
     average : bool
         Predict with the average of all hypotheses (not together with l1: averages are not sparse).
-    tail : float
+    averaging_power : float
         p, from 1 to 20: the average weighs the hypothesis of step t by t^(p−1). 1 is the usual average; larger ones
         forget the first steps (not together with l2).
     tie : str
         What a score of exactly 0 predicts: positive or negative.
-    bias : bool
-        Add a feature that is always 1.
+    fit_intercept : bool
+        Add a feature that is always 1, the bias.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -96,26 +96,26 @@ class SGD(SampleWeightClassifier):
         *,
         loss: Literal["hinge", "logistic", "squared"] = "logistic",
         schedule: Literal["constant", "sqrt", "inverse", "adagrad"] = "adagrad",
-        rate: float = 0.5,
+        learning_rate: float = 0.5,
         l1: float = 0.0,
         l2: float = 0.0,
         average: bool = False,
-        tail: float = 1.0,
+        averaging_power: float = 1.0,
         tie: Literal["positive", "negative"] = "positive",
-        bias: bool = True,
+        fit_intercept: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
     ) -> None:
         self.loss = loss
         self.schedule = schedule
-        self.rate = rate
+        self.learning_rate = learning_rate
         self.l1 = l1
         self.l2 = l2
         self.average = average
-        self.tail = tail
+        self.averaging_power = averaging_power
         self.tie = tie
-        self.bias = bias
+        self.fit_intercept = fit_intercept
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
@@ -124,17 +124,20 @@ class SGD(SampleWeightClassifier):
         check_choice(tuple(LOSS_CODES), loss=self.loss)
         check_choice((*SCHEDULE_POWERS, "adagrad"), schedule=self.schedule)
         check_choice(("positive", "negative"), tie=self.tie)
-        check_positive(rate=self.rate)
-        if self.rate > 1e9:
-            raise InputError(f"rate must be at most 1e9, but is {self.rate!r}: the weights could not hold such steps.")
+        check_positive(learning_rate=self.learning_rate)
+        if self.learning_rate > 1e9:
+            raise InputError(
+                f"learning_rate must be at most 1e9, but is {self.learning_rate!r}: the weights could not hold such"
+                " steps."
+            )
         check_non_negative(l1=self.l1, l2=self.l2)
         if self.average and self.l1 > 0.0:
             raise InputError("average and l1 exclude each other: an average of sparse weights is not sparse. Drop one.")
-        check_range(1.0, MAX_AVERAGING_POWER, tail=self.tail)
-        if self.average and self.l2 > 0.0 and self.tail != 1.0:
+        check_range(1.0, MAX_AVERAGING_POWER, averaging_power=self.averaging_power)
+        if self.average and self.l2 > 0.0 and self.averaging_power != 1.0:
             raise InputError(
-                f"tail must be 1 with average and l2, but is {self.tail!r}: decaying weights are averaged evenly."
-                " Drop one."
+                f"averaging_power must be 1 with average and l2, but is {self.averaging_power!r}: decaying weights are"
+                " averaged evenly. Drop one."
             )
 
     def _build_loss(self) -> Any:
@@ -147,13 +150,19 @@ class SGD(SampleWeightClassifier):
         return elastic_net_schema(average=average, l1=l1) if l1 or l2 else additive_schema(average=average)
 
     def _build_updater(self, slots: int, dtype: Any) -> Any:
-        rate, l1, l2, tail = float(self.rate), float(self.l1), float(self.l2), float(self.tail)
+        rate, l1, l2, tail = float(self.learning_rate), float(self.l1), float(self.l2), float(self.averaging_power)
         if self.schedule == "adagrad":
-            return build_adagrad(slots, dtype, bias=self.bias, rate=rate, average=self.average, l1=l1, l2=l2, tail=tail)
+            return build_adagrad(
+                slots, dtype, bias=self.fit_intercept, rate=rate, average=self.average, l1=l1, l2=l2, tail=tail
+            )
         schedule = Schedule(rate, SCHEDULE_POWERS[self.schedule])
         if l1 == l2 == 0.0:
-            return build_additive(slots, dtype, bias=self.bias, schedule=schedule, average=self.average, tail=tail)
-        return build_elastic_net(slots, dtype, bias=self.bias, schedule=schedule, average=self.average, l1=l1, l2=l2)
+            return build_additive(
+                slots, dtype, bias=self.fit_intercept, schedule=schedule, average=self.average, tail=tail
+            )
+        return build_elastic_net(
+            slots, dtype, bias=self.fit_intercept, schedule=schedule, average=self.average, l1=l1, l2=l2
+        )
 
     def bounds(self) -> Sequence[Bound]:
         state = self._checked_state()
@@ -167,12 +176,12 @@ class SGD(SampleWeightClassifier):
             return ()
 
         def of_constant(e: Evidence) -> float:
-            return regret.constant_step(rate=self.rate, norm=e.norm, energy=state.ledger.energy)
+            return regret.constant_step(learning_rate=self.learning_rate, norm=e.norm, energy=state.ledger.energy)
 
         def of_adagrad(e: Evidence) -> float:
             diameter = float(state.updater.scalars[MAX_ABS_WEIGHT]) + e.norm_q(np.inf)
             roots = float(np.sqrt(state.updater.slots[:, 1].astype(np.float64)).sum())
-            return regret.adagrad(rate=self.rate, diameter=diameter, roots=roots)
+            return regret.adagrad(learning_rate=self.learning_rate, diameter=diameter, roots=roots)
 
         of_run = of_adagrad if self.schedule == "adagrad" else of_constant
 

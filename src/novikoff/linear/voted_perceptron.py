@@ -158,8 +158,8 @@ class VotedPerceptron(LinearClassifier):
     ----------
     tie : str
         What a score of exactly 0 predicts: positive or negative.
-    bias : bool
-        Add a feature that is always 1.
+    fit_intercept : bool
+        Add a feature that is always 1, the bias.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -182,13 +182,13 @@ class VotedPerceptron(LinearClassifier):
         self,
         *,
         tie: Literal["positive", "negative"] = "positive",
-        bias: bool = True,
+        fit_intercept: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
     ) -> None:
         self.tie = tie
-        self.bias = bias
+        self.fit_intercept = fit_intercept
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
@@ -212,7 +212,7 @@ class VotedPerceptron(LinearClassifier):
             signs=np.zeros(0),
             indices=np.zeros(0, np.uint32),
             values=np.zeros(0, dtype),
-            bias=float(self.bias),
+            bias=float(self.fit_intercept),
         )
 
     @lock_free  # what it calls takes the lock

@@ -58,8 +58,8 @@ class Winnow(SampleWeightClassifier):
         Predict with the average of all hypotheses instead of the last one.
     negations : bool
         Give each feature x a companion 1 − x, so that a negated feature can be part of the target.
-    bias : bool
-        Add a feature that is always 1.
+    fit_intercept : bool
+        Add a feature that is always 1, the bias.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -88,7 +88,7 @@ class Winnow(SampleWeightClassifier):
         margin: float = 0.0,
         average: bool = False,
         negations: bool = False,
-        bias: bool = False,
+        fit_intercept: bool = False,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
@@ -100,7 +100,7 @@ class Winnow(SampleWeightClassifier):
         self.margin = margin
         self.average = average
         self.negations = negations
-        self.bias = bias
+        self.fit_intercept = fit_intercept
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
@@ -144,7 +144,7 @@ class Winnow(SampleWeightClassifier):
             dtype,
             alpha=float(self.alpha),
             threshold=float(self._variables(slots - 1) if self.threshold == "n" else self.threshold),
-            bias=self.bias,
+            bias=self.fit_intercept,
             average=self.average,
             elimination=bool(self.elimination),
             floor=float(self.floor),
@@ -153,7 +153,7 @@ class Winnow(SampleWeightClassifier):
 
     def _variables(self, features: int) -> int:
         """How many weights there are: n in the theorems."""
-        return features * (2 if self.negations else 1) + int(self.bias)
+        return features * (2 if self.negations else 1) + int(self.fit_intercept)
 
     def _unseen_weight(self, state: ModelState) -> float:
         return 0.0 if self._fixed_width_reason() else 1.0

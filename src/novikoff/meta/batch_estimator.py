@@ -25,7 +25,7 @@ class BatchGuarantee(NamedTuple):
 class BatchEstimator(StatefulEstimator[Any]):
     """Abstract."""
 
-    multi_class = True
+    _accepts_multiclass = True
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -48,7 +48,7 @@ class BatchEstimator(StatefulEstimator[Any]):
     def _check_header(self, header: dict[str, Any]) -> None:
         """Raise SchemaError where a field of the header that only this model has is not what it must be."""
 
-    def bytes_needed(self, classes: int, features: int) -> int:
+    def _estimate_bytes(self, classes: int, features: int) -> int:
         """Return the memory that a model of so many classes and features needs at least, before it is fitted."""
         raise NotImplementedError
 
@@ -56,7 +56,7 @@ class BatchEstimator(StatefulEstimator[Any]):
         """`fit` for all examples of some files (`data/load_all.py`)."""
         raise InputError(f"{type(self).__name__} learns from arrays, not from files: use fit in Python.")
 
-    def shown(self, confidence: float) -> BatchGuarantee:
+    def _build_guarantee(self, delta: float) -> BatchGuarantee:
         """What theorems say of the model."""
         raise InputError(f"{type(self).__name__} declares no theorem: there is nothing to certify.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from novikoff.base.internals import inner_learner_of
 from novikoff.learner_registry import name_of
 
 DEFAULT_LEARNER = "auto"
@@ -15,4 +16,4 @@ STABLE_LEARNER = "perceptron"
 
 def find_default_learner(scheme: Any, settings: dict[str, Any]) -> str:
     """Return the name of the default learner inside this class of scheme with these settings of the scheme."""
-    return name_of(type(scheme(**settings).inner))
+    return name_of(type(inner_learner_of(scheme(**settings))))

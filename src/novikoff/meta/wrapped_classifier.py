@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from novikoff.base.internals import build_loss, feature_range_of, fixed_width_reason_of
 from novikoff.base.online import LinearClassifier
 from novikoff.base.single_example import learn_as_batch
 from novikoff.meta.base import MetaEstimator
@@ -17,38 +18,38 @@ class WrappedClassifier(MetaEstimator, LinearClassifier):
     _multiclass_support = "no"
 
     @property
-    def bias(self) -> bool:  # type: ignore[override]
-        return bool(self.inner.bias)
+    def fit_intercept(self) -> bool:  # type: ignore[override]
+        return bool(self._inner_learner.fit_intercept)
 
     @property
     def passes(self) -> int:  # type: ignore[override]
-        return int(self.inner.passes)
+        return int(self._inner_learner.passes)
 
     @property
     def shuffle(self) -> bool:  # type: ignore[override]
-        return bool(self.inner.shuffle)
+        return bool(self._inner_learner.shuffle)
 
     @property
-    def random_state(self) -> int:  # type: ignore[override]
-        return int(self.inner.random_state)
+    def _shuffle_seed(self) -> int:
+        return int(self._inner_learner.random_state)
 
     @property
     def tie(self) -> Any:
-        return self.inner.tie
+        return self._inner_learner.tie
 
     def _build_loss(self) -> Any:
-        return self.inner._build_loss()
+        return build_loss(self._inner_learner)
 
     def _feature_range(self) -> tuple[float, float]:
-        low, high = self.inner._feature_range()
+        low, high = feature_range_of(self._inner_learner)
         return float(low), float(high)
 
     def _fixed_width_reason(self) -> str | None:
-        why: str | None = self.inner._fixed_width_reason()
+        why: str | None = fixed_width_reason_of(self._inner_learner)
         return why
 
     def _run_settings(self) -> dict[str, Any]:
-        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "learner"}
+        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "estimator"}
         return {**mine, **self._inner_settings()}
 
     # --- One example at a time, as a batch of one: its own way of learning sees all of them ---

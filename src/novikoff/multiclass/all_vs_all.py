@@ -29,7 +29,7 @@ class AllVsAll(Reduction):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner, AROW() where none is given. Its settings are those of the whole.
     decision : str
         majority (the class that wins most pairs) or tournament (the winner so far meets the next class).
@@ -43,9 +43,9 @@ class AllVsAll(Reduction):
     """
 
     def __init__(
-        self, learner: OnlineClassifier | None = None, *, decision: Literal["majority", "tournament"] = "majority"
+        self, estimator: OnlineClassifier | None = None, *, decision: Literal["majority", "tournament"] = "majority"
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.decision = decision
 
     def _check_settings(self) -> None:
@@ -55,8 +55,8 @@ class AllVsAll(Reduction):
         check_column_learner(self, own_time=True)
 
     def _scheme(self, classes: ClassLabels) -> Scheme:
-        return Scheme(ONE_VS_ONE, TIE_SIGNS[self.inner.tie], tournament=float(self.decision == "tournament"))
+        return Scheme(ONE_VS_ONE, TIE_SIGNS[self._inner_learner.tie], tournament=float(self.decision == "tournament"))
 
-    def column_names(self) -> list[str]:
+    def _column_names(self) -> list[str]:
         known = self._require_fitted().labels.known()
         return [f"{known[high]} not {known[low]}" for high in range(len(known)) for low in range(high)]

@@ -15,6 +15,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.internals import (
+    build_loss,
+    build_updater,
+    check_settings,
+    feature_range_of,
+    fixed_width_reason_of,
+    inner_learner_of,
+    multiclass_support_of,
+    needs_sparse_columns,
+    schema_of,
+    scratch_columns_of,
+    unseen_weight_of,
+    weight_scale_of,
+)
 from novikoff.base.model_lock import lock_free
 from novikoff.base.model_state import ModelState
 from novikoff.base.multiclass_labels import MulticlassOnlineClassifier
@@ -66,50 +80,50 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
     # --- What the learner inside provides ---
 
     @property
-    def bias(self) -> bool:  # type: ignore[override]
-        return bool(self.inner.bias)
+    def fit_intercept(self) -> bool:  # type: ignore[override]
+        return bool(self._inner_learner.fit_intercept)
 
     @property
     def _learns_sparse_only(self) -> bool:  # type: ignore[override]
-        return bool(self.inner._learns_sparse_only or self.inner._learns_columns_sparse_only)
+        return needs_sparse_columns(self._inner_learner)
 
     @property
     def passes(self) -> int:  # type: ignore[override]
-        return int(self.inner.passes)
+        return int(self._inner_learner.passes)
 
     @property
     def shuffle(self) -> bool:  # type: ignore[override]
-        return bool(self.inner.shuffle)
+        return bool(self._inner_learner.shuffle)
 
     @property
-    def random_state(self) -> int:  # type: ignore[override]
-        return int(self.inner.random_state)
+    def _shuffle_seed(self) -> int:
+        return int(self._inner_learner.random_state)
 
     def _check_all(self) -> None:
-        check_binary_learner(self.learner, type(self).__name__)
-        self.inner._check_all()
+        check_binary_learner(self.estimator, type(self).__name__)
+        check_settings(self._inner_learner)
         self._check_settings()
         self._check_learner()
 
     def _build_loss(self) -> Any:
-        return self.inner._build_loss()
+        return build_loss(self._inner_learner)
 
     def _weight_scale(self) -> float:
-        return float(self.inner._weight_scale())
+        return float(weight_scale_of(self._inner_learner))
 
     def _feature_range(self) -> tuple[float, float]:
-        low, high = self.inner._feature_range()
+        low, high = feature_range_of(self._inner_learner)
         return float(low), float(high)
 
     def _fixed_width_reason(self) -> str | None:
-        why: str | None = self.inner._fixed_width_reason()
+        why: str | None = fixed_width_reason_of(self._inner_learner)
         return why
 
     def _unseen_weight(self, state: ModelState) -> float:
-        return float(self.inner._unseen_weight(state))
+        return float(unseen_weight_of(self._inner_learner, state))
 
     def _schema(self, features: int) -> Schema:
-        schema: Schema = self.inner._schema(features)
+        schema: Schema = schema_of(self._inner_learner, features)
         return schema
 
     def _extra_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
@@ -119,16 +133,16 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
         return max(1, int(columns_needed(self._scheme(labels), len(labels))))
 
     def _build_updater(self, slots: int, dtype: Any) -> Any:
-        return self.inner._build_updater(slots, dtype)
+        return build_updater(self._inner_learner, slots, dtype)
 
     def _run_settings(self) -> dict[str, Any]:
-        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "learner"}
+        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "estimator"}
         return {**mine, **self._inner_settings()}
 
     def _scheme_info(self) -> dict[str, Any]:
         return {**super()._scheme_info(), "classes": len(self._require_fitted().labels)}
 
-    def observed(self) -> dict[str, Any]:
+    def _run_facts(self) -> dict[str, Any]:
         state: Any = self._require_fitted()
         return {"classes": len(state.labels), "new": state.new, "unmet": state.unmet}
 
@@ -226,7 +240,11 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
 
     def _scratch_size(self, state: Any) -> int:
         """How many numbers the scheme needs room for, beside scores and signals."""
-        return 2 * max(int(state.stride), len(state.labels)) + 8 + self.inner._scratch_columns * int(state.stride)
+        return (
+            2 * max(int(state.stride), len(state.labels))
+            + 8
+            + scratch_columns_of(self._inner_learner) * int(state.stride)
+        )
 
     def _restore(self, state: Any, backup: Any) -> None:
         state.stride, state.column_counters = backup.stride, backup.column_counters
@@ -248,7 +266,7 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
         return self._columns(state, self._scheme(state.labels))
 
     def _build_loop_scorer(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
-        if isinstance(self.inner, StateScoredClassifier):
+        if isinstance(self._inner_learner, StateScoredClassifier):
             return self._judge(state)
         weights, bias, slots = self._hypothesis(state), float(state.updater.bias), state.features + 1
         stride, columns, largest = state.stride, self._n_used_columns(state), max_sq_norm.function(state.updater.slots)
@@ -295,9 +313,9 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
         return shown[:, 1] - shown[:, 0] if shown.shape[1] == 2 else shown
 
     def predict(self, X: Any) -> NDArray[Any]:
-        return self.choose(super().decision_function(X))
+        return self._decide(super().decision_function(X))
 
-    def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+    def _decide(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         _, winners = self._class_scores(scores)
         chosen: NDArray[Any] = self.classes_[winners]
         return chosen
@@ -305,7 +323,7 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
     def _display_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._class_scores(scores)[0]
 
-    def column_names(self) -> list[str]:
+    def _column_names(self) -> list[str]:
         """What each column of weights stands for."""
         return [str(label) for label in self._require_fitted().labels.known()]
 
@@ -322,7 +340,7 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
         columns = self._score_columns(x)
         lane = self._refresh_fast_path()
         if lane is None:
-            return self.choose(columns)[0].item()
+            return self._decide(columns)[0].item()
         return lane.label_values[int(lane._class_scores(columns)[1][0])]
 
     def _score_columns(self, x: Any) -> NDArray[np.float64]:
@@ -339,7 +357,7 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
                 return quick
         columns, values = parse_known_terms(self, state, x)
         self._met = True
-        if isinstance(self.inner, StateScoredClassifier):
+        if isinstance(self._inner_learner, StateScoredClassifier):
             judged: NDArray[np.float64] = self._score_rows(build_row(columns, values))
             return judged
         in_use, out = self._n_used_columns(state), np.zeros((1, state.stride))
@@ -414,8 +432,8 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
 def check_column_learner(stack: MulticlassClassifier, *, own_time: bool = False) -> None:
     """Raises InputError where the learner inside is not one whose columns of weights each stand for themselves;
     `own_time` says that columns learn from some examples only."""
-    inner, mine = stack.inner, type(stack).__name__
-    if inner._multiclass_support != "each" or getattr(inner, "negations", False):
+    inner, mine = inner_learner_of(stack), type(stack).__name__
+    if multiclass_support_of(inner) != "each" or getattr(inner, "negations", False):
         raise InputError(
             f"{mine} takes learners whose weights depend on nothing but their own examples, such as Perceptron, SGD,"
             f" AROW, Winnow, BalancedWinnow and PNormPerceptron, but {inner!r} came."

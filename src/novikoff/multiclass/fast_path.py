@@ -16,6 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
+from novikoff.base.internals import (
+    build_loss,
+    check_settings_unchanged,
+    feature_range_of,
+    inner_learner_of,
+    setting_defaults_of,
+    unseen_weight_of,
+    weight_scale_of,
+)
 from novikoff.base.raw_rows import has_raw_dicts
 from novikoff.base.state_scoring import StateScoredClassifier
 from novikoff.core.feature_sample import NEXT, record_row
@@ -62,22 +71,22 @@ def filter_terms(
 
 class MulticlassFastPath:
     def __init__(self, model: Any, state: Any, old: MulticlassFastPath | None = None) -> None:
-        self.learner, inner = model.learner, model.inner
+        self.estimator, inner = model.estimator, inner_learner_of(model)
         self.judged = isinstance(inner, StateScoredClassifier)
-        alike = old is not None and type(old.learner) is type(self.learner)
-        self.mine: Any = old.mine if old and alike else attrgetter("learner", *sorted(model.settings()))
-        self.theirs: Any = old.theirs if old and alike else attrgetter("tie", *sorted(inner.settings()))
+        alike = old is not None and type(old.estimator) is type(self.estimator)
+        self.mine: Any = old.mine if old and alike else attrgetter("estimator", *sorted(setting_defaults_of(model)))
+        self.theirs: Any = old.theirs if old and alike else attrgetter("tie", *sorted(setting_defaults_of(inner)))
         self.settings, self.inside = self.mine(model), self.theirs(inner)
         as_before = old is not None and old.state is state and old.has_settings_of(model)
         self.settings_unchanged: bool = (
             old.settings_unchanged if old and as_before else has_unchanged_settings(model, state)
         )
-        self.scheme, self.rule, self.scale = model._scheme(state.labels), model._build_loss(), model._weight_scale()
+        self.scheme, self.rule, self.scale = model._scheme(state.labels), build_loss(model), weight_scale_of(model)
         self.state: Any = state
         self.updater, self.features, self.names = state.updater, state.features, state.names
         self.labels, self.known, self.column_counters = state.labels, len(state.labels), state.column_counters
         self.stride, self.in_use, self.spare = state.stride, model._n_used_columns(state), model._scratch_size(state)
-        self.unseen, self.range = model._unseen_weight(state), model._feature_range()
+        self.unseen, self.range = unseen_weight_of(model, state), feature_range_of(model)
         self.largest, self.bias = max_sq_norm.function(state.updater.slots), float(state.updater.bias)
         self.starts, self.code = np.zeros(2, np.int64), np.zeros(1, np.int64)
         self.wants = Targets(self.code)
@@ -109,7 +118,7 @@ class MulticlassFastPath:
     def has_settings_of(self, model: Any) -> bool:
         try:
             same = self.settings == self.mine(model)
-            return bool(same and (self.learner is None or self.inside == self.theirs(self.learner)))
+            return bool(same and (self.estimator is None or self.inside == self.theirs(self.estimator)))
         except ValueError:  # settings that are arrays, and others than before
             return False
 
@@ -229,7 +238,7 @@ def _reject_name(name: str, never: int) -> int:
 def has_unchanged_settings(model: Any, state: Any) -> bool:
     """Whether the settings are those that the run began with."""
     try:
-        model._check_settings_unchanged(state)
+        check_settings_unchanged(model, state)
     except InputError:
         return False
     return True

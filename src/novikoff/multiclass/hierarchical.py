@@ -40,7 +40,7 @@ class Hierarchical(MulticlassClassifier):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner, AROW() where none is given. Its settings are those of the whole.
     separator : str
         What separates the levels of a label.
@@ -56,16 +56,16 @@ class Hierarchical(MulticlassClassifier):
     (['pet/dog', 'wild/lynx'], 4.0)
     """
 
-    outcomes = "preferences"
+    _outcome_type = "preferences"
 
     def __init__(
         self,
-        learner: OnlineClassifier | None = None,
+        estimator: OnlineClassifier | None = None,
         *,
         separator: str = "/",
         update: Literal["top", "uniform", "proportional"] = "top",
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.separator = separator
         self.update = update
 
@@ -81,7 +81,7 @@ class Hierarchical(MulticlassClassifier):
         numbers: dict[tuple[str, ...], int] = {}
         starts, nodes, columns, deepest = [0], list[int](), [0], [0]
         for label in classes.known():
-            path = self.path(label)
+            path = self._node_path(label)
             nodes += [numbers.setdefault(node, len(numbers)) for node in path]
             starts.append(len(nodes))
             columns.append(len(numbers))
@@ -90,11 +90,13 @@ class Hierarchical(MulticlassClassifier):
         arrays: dict[str, Any] = {name: np.array(numbers, np.int64) for name, numbers in lists.items()}
         return Scheme(LABEL_TREE, update=UPDATE_NAMES.index(self.update), **arrays)
 
-    def column_names(self) -> list[str]:
-        found = dict.fromkeys(path for label in self._require_fitted().labels.known() for path in self.path(label))
+    def _column_names(self) -> list[str]:
+        found = dict.fromkeys(
+            path for label in self._require_fitted().labels.known() for path in self._node_path(label)
+        )
         return [self.separator.join(path) for path in found]
 
-    def path(self, label: Any) -> list[tuple[str, ...]]:
+    def _node_path(self, label: Any) -> list[tuple[str, ...]]:
         """The nodes of a label, from the root down; those of each level are told apart by what is above them."""
         if not isinstance(label, str):
             label = str(label)
@@ -107,11 +109,11 @@ class Hierarchical(MulticlassClassifier):
         """The mean number of edges between the label that is predicted and the right one."""
         predicted = self.predict(X)
         labels = validation.validate_y(y, len(predicted))
-        return float(np.mean([self.edges(a, b) for a, b in zip(predicted, labels, strict=True)]))
+        return float(np.mean([self._count_edges(a, b) for a, b in zip(predicted, labels, strict=True)]))
 
-    def edges(self, one: Any, other: Any) -> int:
+    def _count_edges(self, one: Any, other: Any) -> int:
         """How many edges of the tree are between two labels."""
-        return len(set(self.path(one)) ^ set(self.path(other)))
+        return len(set(self._node_path(one)) ^ set(self._node_path(other)))
 
     def bounds(self) -> Sequence[Bound]:
         return build_preference_bounds(self, BOUND_NOTE)

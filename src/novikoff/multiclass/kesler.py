@@ -39,7 +39,7 @@ class Kesler(MulticlassClassifier):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner. Where none is given, Auto() for `update="top"`, otherwise AROW(). Its settings are those of
         the whole.
     update : str
@@ -56,12 +56,12 @@ class Kesler(MulticlassClassifier):
     ['left', 'right', 'up', 'down']
     """
 
-    outcomes = "preferences"
+    _outcome_type = "preferences"
 
     def __init__(
-        self, learner: OnlineClassifier | None = None, *, update: Literal["top", "uniform", "proportional"] = "top"
+        self, estimator: OnlineClassifier | None = None, *, update: Literal["top", "uniform", "proportional"] = "top"
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.update = update
 
     def _default_learner(self) -> OnlineClassifier:

@@ -45,7 +45,7 @@ class LabelRanking(MulticlassClassifier):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner, AROW() where none is given. Its settings are those of the whole.
     update : str
         Which of the preferences that are not met are learned from: top, uniform or proportional.
@@ -59,14 +59,17 @@ class LabelRanking(MulticlassClassifier):
     ([['tea', 'milk', 'wine']], 'wine')
     """
 
-    outcomes = "preferences"
+    _outcome_type = "preferences"
 
     _predicts_one_label = False
 
     def __init__(
-        self, learner: OnlineClassifier | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
+        self,
+        estimator: OnlineClassifier | None = None,
+        *,
+        update: Literal["top", "uniform", "proportional"] = "uniform",
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.update = update
 
     def _check_settings(self) -> None:
@@ -98,12 +101,12 @@ class LabelRanking(MulticlassClassifier):
     def _encode_targets(self, codes: Any) -> Targets:
         return Targets(NO_INDICES, codes.starts, codes.members)
 
-    def choose(self, scores: NDArray[np.float64]) -> Any:
+    def _decide(self, scores: NDArray[np.float64]) -> Any:
         shown, _ = self._class_scores(scores)
         known = self._require_fitted().labels.known()
         return [[known[c] for c in np.argsort(-row, kind="stable")] for row in shown]
 
-    def spelled(self, label: Any) -> str:
+    def _format_label(self, label: Any) -> str:
         return " > ".join(map(str, label))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -112,11 +115,11 @@ class LabelRanking(MulticlassClassifier):
 
     def predict(self, X: Any) -> Any:
         """For each row all labels, the highest first."""
-        return self.choose(OnlineClassifier.decision_function(self, X))
+        return self._decide(OnlineClassifier.decision_function(self, X))
 
     def predict_one(self, x: Any) -> Any:
         """Return all labels, the highest first, or None before the first example was learned."""
-        return None if self._state is None else self.choose(self._score_columns(x))[0]
+        return None if self._state is None else self._decide(self._score_columns(x))[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The mean share of preferences that are met, over the rows that have any."""

@@ -45,7 +45,7 @@ class MultiLabel(Reduction):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner, AROW() where none is given. Its settings are those of the whole.
     update : str
         each (every label by itself), or which of the preferences that are not met are learned from: top, uniform or
@@ -63,11 +63,11 @@ class MultiLabel(Reduction):
 
     def __init__(
         self,
-        learner: OnlineClassifier | None = None,
+        estimator: OnlineClassifier | None = None,
         *,
         update: Literal["each", "top", "uniform", "proportional"] = "each",
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.update = update
 
     def _check_settings(self) -> None:
@@ -81,7 +81,7 @@ class MultiLabel(Reduction):
 
     def _scheme(self, classes: ClassLabels) -> Scheme:
         if self.update == "each":
-            return Scheme(BINARY_RELEVANCE, TIE_SIGNS[self.inner.tie])
+            return Scheme(BINARY_RELEVANCE, TIE_SIGNS[self._inner_learner.tie])
         return Scheme(THRESHOLDED_LABELS, update=UPDATE_NAMES.index(self.update))
 
     def _encode_labels(self, y: Any, examples: int, known: ClassLabels | None = None) -> tuple[LabelSets, ClassLabels]:
@@ -102,17 +102,17 @@ class MultiLabel(Reduction):
     def _encode_targets(self, codes: Any) -> Targets:
         return Targets(NO_INDICES, codes.starts, codes.members)
 
-    def choose(self, scores: NDArray[np.float64]) -> Any:
+    def _decide(self, scores: NDArray[np.float64]) -> Any:
         shown, _ = self._class_scores(scores)
         known = self._require_fitted().labels.known()
-        ties = self.update == "each" and TIE_SIGNS[self.inner.tie] > 0.0
+        ties = self.update == "each" and TIE_SIGNS[self._inner_learner.tie] > 0.0
         return [[known[c] for c in np.flatnonzero(row >= 0.0 if ties else row > 0.0)] for row in shown]
 
-    def spelled(self, label: Any) -> str:
+    def _format_label(self, label: Any) -> str:
         return ",".join(sorted(map(str, label if isinstance(label, list) else [label])))
 
-    def column_names(self) -> list[str]:
-        return super().column_names() if self.update == "each" else ["(threshold)", *super().column_names()]
+    def _column_names(self) -> list[str]:
+        return super()._column_names() if self.update == "each" else ["(threshold)", *super()._column_names()]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """What speaks for each label, in the order of classes_: it is predicted where that is above 0."""
@@ -120,11 +120,11 @@ class MultiLabel(Reduction):
 
     def predict(self, X: Any) -> Any:
         """The list of labels of each row."""
-        return self.choose(OnlineClassifier.decision_function(self, X))
+        return self._decide(OnlineClassifier.decision_function(self, X))
 
     def predict_one(self, x: Any) -> Any:
         """Return the labels of one example, or None before the first example was learned."""
-        return None if self._state is None else self.choose(self._score_columns(x))[0]
+        return None if self._state is None else self._decide(self._score_columns(x))[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose set of labels is predicted exactly."""
@@ -139,7 +139,7 @@ class MultiLabel(Reduction):
         return tags
 
     @property
-    def outcomes(self) -> str:  # type: ignore[override]
+    def _outcome_type(self) -> str:  # type: ignore[override]
         return "columns" if self.update == "each" else "preferences"
 
     def bounds(self) -> Sequence[Bound]:

@@ -64,21 +64,21 @@ class MulticlassSVM(BatchEstimator):
     ----------
     C : float above 0
         What a loss of 1 costs. Small: short weights and a wide margin; large: few losses.
-    bias : bool
+    fit_intercept : bool
         Whether there is one more feature that is always 1. Its weights are part of ‖w_c‖².
-    tolerance : float above 0
-        The search ends when gap_ ≤ tolerance · objective_.
-    passes : int
+    tol : float above 0
+        The search ends when gap_ ≤ tol · objective_.
+    max_iter : int
         … or after so many passes over the data, with a warning that tells the gap. A pass leaves out examples that had
         nothing to say lately. Scaling the features, or a smaller C, makes fewer passes do.
-    seed : int of at least 0
+    random_state : int of at least 0
         Of the random order of the examples in each pass.
 
     Attributes
     ----------
     objective_, dual_objective_, gap_ : float
         P(w), the bound from below, and the difference.
-    passes_ : int
+    n_iter_ : int
         Passes that were made.
     coef_, intercept_ : arrays of one row, or number, for each class; for two classes of one, the difference w_1 − w_0
 
@@ -105,13 +105,19 @@ class MulticlassSVM(BatchEstimator):
     _state: MulticlassSVMState | None = None
 
     def __init__(
-        self, *, C: float = 1.0, bias: bool = True, tolerance: float = 1e-3, passes: int = 5000, seed: int = 0
+        self,
+        *,
+        C: float = 1.0,
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_iter: int = 5000,
+        random_state: int = 0,
     ) -> None:
         self.C = C
-        self.bias = bias
-        self.tolerance = tolerance
-        self.passes = passes
-        self.seed = seed
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
 
     # --- Learning ---
 
@@ -129,39 +135,39 @@ class MulticlassSVM(BatchEstimator):
             raise InputError(validation.explain_rejection(batch.rows, count_rows(rows), batch.features))
         limits = float(self.C) * shares if shares.size else float(self.C)
         with np.errstate(over="ignore"):
-            problem = build_problem(rows, numbers, limits, len(labels), float(self.bias))
+            problem = build_problem(rows, numbers, limits, len(labels), float(self.fit_intercept))
         bad = np.flatnonzero(~np.isfinite(problem.sizes))
         if bad.size:
             raise InputError(validation.explain_rejection(batch.rows, int(bad[0]), batch.features))
-        needed = self.bytes_needed(len(labels), batch.features)
+        needed = self._estimate_bytes(len(labels), batch.features)
         check_size(needed, f"{batch.features:,} features with {len(labels):,} classes", HASH_FEATURES_ADVICE)
         point = initial_point(problem, batch.features)
-        reached = solve(problem, point, int(self.passes), tolerance=float(self.tolerance), seed=int(self.seed))
+        reached = solve(problem, point, int(self.max_iter), tolerance=float(self.tol), seed=int(self.random_state))
         self._check_reached(reached)
         names = None if batch.names is None else FeatureNames(batch.names)
         weights = np.ascontiguousarray(point.weights[:, : len(labels)])
         self._state = MulticlassSVMState(weights, labels, batch.features, names, rows.values.dtype, reached)
         return self
 
-    def bytes_needed(self, classes: int, features: int) -> int:
+    def _estimate_bytes(self, classes: int, features: int) -> int:
         return WEIGHT_BYTES * (pad_classes(classes) + classes) * (features + 1)
 
     def _check_settings(self) -> None:
-        check_positive(C=self.C, tolerance=self.tolerance)
-        check_bool(bias=self.bias)
-        check_positive_int(passes=self.passes)
-        check_seed(seed=self.seed)
+        check_positive(C=self.C, tol=self.tol)
+        check_bool(fit_intercept=self.fit_intercept)
+        check_positive_int(max_iter=self.max_iter)
+        check_seed(random_state=self.random_state)
 
     def _check_reached(self, reached: SolverResult) -> None:
         if not np.isfinite(reached.gap):
             raise WeightOverflowError(
                 "The weights grew out of range; nothing was learned. Scale the features, or choose a smaller C."
             )
-        if not reached.within(self.tolerance):
+        if not reached.within(self.tol):
             warnings.warn(
                 f"After {reached.passes} passes the objective {reached.primal:.6g} is within {reached.gap:.3g} of the"
-                f" optimum ({reached.gap / reached.primal:.2g} of it, tolerance {self.tolerance:g}): scale the"
-                " features, allow more passes, choose a smaller C or a larger tolerance.",
+                f" optimum ({reached.gap / reached.primal:.2g} of it, tol {self.tol:g}): scale the"
+                " features, raise max_iter, choose a smaller C or a larger tol.",
                 find_sklearn_exception("ConvergenceWarning", UserWarning),
                 stacklevel=find_user_stacklevel(),
             )
@@ -257,9 +263,9 @@ class MulticlassSVM(BatchEstimator):
         return self._require_attribute("gap_").reached.gap
 
     @property
-    def passes_(self) -> int:
+    def n_iter_(self) -> int:
         """How many passes were made."""
-        return self._require_attribute("passes_").reached.passes
+        return self._require_attribute("n_iter_").reached.passes
 
     def _shown(self, name: str) -> NDArray[np.float64]:
         weights = self._require_attribute(name).weights.T

@@ -26,7 +26,7 @@ class OneVsAll(Reduction):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner, AROW() where none is given. Its settings are those of the whole.
 
     Examples
@@ -37,11 +37,11 @@ class OneVsAll(Reduction):
     ['up', 'right', 'left']
     """
 
-    def __init__(self, learner: OnlineClassifier | None = None) -> None:
-        self.learner = learner
+    def __init__(self, estimator: OnlineClassifier | None = None) -> None:
+        self.estimator = estimator
 
     def _check_learner(self) -> None:
         check_column_learner(self)
 
     def _scheme(self, classes: ClassLabels) -> Scheme:
-        return Scheme(ONE_VS_REST, TIE_SIGNS[self.inner.tie])
+        return Scheme(ONE_VS_REST, TIE_SIGNS[self._inner_learner.tie])

@@ -33,11 +33,11 @@ class OnlineBagging(OnlineEnsemble):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner, AROW() where none is given. Its settings are those of the whole.
-    members : int
+    n_estimators : int
         How many members there are.
-    seed : int
+    random_state : int
         Of the draws.
 
     Examples
@@ -49,8 +49,8 @@ class OnlineBagging(OnlineEnsemble):
     """
 
     def _scheme(self, classes: ClassLabels) -> Scheme:
-        members = int(self.members)
-        return Scheme(ONLINE_BAGGING, TIE_SIGNS[self.inner.tie], members=members, luck=np.zeros((0, members)))
+        members = int(self.n_estimators)
+        return Scheme(ONLINE_BAGGING, TIE_SIGNS[self._inner_learner.tie], members=members, luck=np.zeros((0, members)))
 
     def _with_draws(self, state: Any, scheme: Scheme, draws: NDArray[np.float64]) -> Scheme:
         return scheme._replace(luck=draws)

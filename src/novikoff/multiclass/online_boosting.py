@@ -36,11 +36,11 @@ class OnlineBoosting(OnlineEnsemble):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner, AROW() where none is given. Its settings are those of the whole.
-    members : int
+    n_estimators : int
         How many members there are.
-    seed : int
+    random_state : int
         Of the draws.
 
     Examples
@@ -52,24 +52,24 @@ class OnlineBoosting(OnlineEnsemble):
     """
 
     def _scheme(self, classes: ClassLabels) -> Scheme:
-        members = int(self.members)
+        members = int(self.n_estimators)
         sums = np.zeros((members, 2))
         if self._state is not None and "boosting" in self._state.more:
             sums = self._state.more["boosting"]
         return Scheme(
-            ONLINE_BOOSTING, TIE_SIGNS[self.inner.tie], members=members, luck=np.zeros((0, members)), sums=sums
+            ONLINE_BOOSTING, TIE_SIGNS[self._inner_learner.tie], members=members, luck=np.zeros((0, members)), sums=sums
         )
 
     def _extra_arrays_schema(self) -> dict[str, ArraySpec]:
-        sums = ArraySpec("float64", int(self.members), 2, checks=[InRange(0.0, INFINITY)], optional=True)
+        sums = ArraySpec("float64", int(self.n_estimators), 2, checks=[InRange(0.0, INFINITY)], optional=True)
         return {**super()._extra_arrays_schema(), "boosting": sums}
 
     def _with_draws(self, state: Any, scheme: Scheme, draws: NDArray[np.float64]) -> Scheme:
-        sums = state.more.setdefault("boosting", np.zeros((int(self.members), 2)))
+        sums = state.more.setdefault("boosting", np.zeros((int(self.n_estimators), 2)))
         return scheme._replace(luck=draws, sums=sums)
 
     @property
-    def member_errors_(self) -> NDArray[np.float64]:
+    def estimator_errors_(self) -> NDArray[np.float64]:
         """λ_wrong/(λ_right + λ_wrong) of each member; ½ for one that has seen nothing."""
-        right, wrong = self._require_attribute("member_errors_").more["boosting"].T
+        right, wrong = self._require_attribute("estimator_errors_").more["boosting"].T
         return np.where(right + wrong > 0.0, wrong / np.where(right + wrong > 0.0, right + wrong, 1.0), 0.5)

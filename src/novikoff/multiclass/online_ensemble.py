@@ -23,16 +23,18 @@ BLOCK_ROWS = 4096  # rows whose draws are made at once
 class OnlineEnsemble(MulticlassClassifier):
     """Abstract. The draws for a row depend on the seed, on how many rows came before, and on the member."""
 
-    outcomes = "columns"
+    _outcome_type = "columns"
 
-    def __init__(self, learner: OnlineClassifier | None = None, *, members: int = 10, seed: int = 0) -> None:
-        self.learner = learner
-        self.members = members
-        self.seed = seed
+    def __init__(
+        self, estimator: OnlineClassifier | None = None, *, n_estimators: int = 10, random_state: int = 0
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
-        check_positive_int(members=self.members)
-        check_seed(seed=self.seed)
+        check_positive_int(n_estimators=self.n_estimators)
+        check_seed(random_state=self.random_state)
 
     def _check_learner(self) -> None:
         check_column_learner(self, own_time=True)
@@ -44,7 +46,7 @@ class OnlineEnsemble(MulticlassClassifier):
         return {"offered": ArraySpec("int64", 1, checks=[InRange(0, MAX_COUNT)], optional=True)}
 
     def _columns_in_file(self, labels: Any) -> int:
-        return max(1, len(labels) * int(self.members))
+        return max(1, len(labels) * int(self.n_estimators))
 
     @abstractmethod
     def _with_draws(self, state: Any, scheme: Any, draws: NDArray[np.float64]) -> Any:
@@ -55,7 +57,7 @@ class OnlineEnsemble(MulticlassClassifier):
         for start in range(0, len(signs), BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, len(signs))
             before = int(offered[0])
-            draws = uniform(int(self.seed), 0, np.arange(before, before + stop - start), int(self.members))
+            draws = uniform(int(self.random_state), 0, np.arange(before, before + stop - start), int(self.n_estimators))
             scheme = self._with_draws(state, self._ensure_columns(state), draws)
             part = slice_rows(rows, start, stop)
             taken = self._run(state, scheme, part, signs[start:stop], weights[start:stop], canonical)
@@ -65,11 +67,11 @@ class OnlineEnsemble(MulticlassClassifier):
         return len(signs)
 
     def _scratch_size(self, state: Any) -> int:
-        return super()._scratch_size(state) + int(self.members)
+        return super()._scratch_size(state) + int(self.n_estimators)
 
-    def column_names(self) -> list[str]:
-        labels = super().column_names()
-        return [f"{label}, member {m + 1}" for label in labels for m in range(int(self.members))]
+    def _column_names(self) -> list[str]:
+        labels = super()._column_names()
+        return [f"{label}, member {m + 1}" for label in labels for m in range(int(self.n_estimators))]
 
     def bounds(self) -> Sequence[Bound]:
         """None: what members are allowed is for examples that each of them learns once."""

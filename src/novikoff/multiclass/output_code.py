@@ -37,16 +37,16 @@ class OutputCode(Reduction):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner, AROW() where none is given. Its settings are those of the whole.
     code : str
         dense (random bits), sparse (random bits, half of them 0: not asked), exhaustive (all ways to divide up to 11
         classes into two), or a matrix of −1, 0 and 1 with a row for each class in the order of classes_.
     decoding : str
         hamming (the number of wrong bits) or loss (the sum of the learner's losses, the hinge's where it has none).
-    length : int
+    code_length : int
         Bits of a random code.
-    seed : int
+    random_state : int
         What random codes are drawn from.
 
     Examples
@@ -60,23 +60,23 @@ class OutputCode(Reduction):
 
     def __init__(
         self,
-        learner: OnlineClassifier | None = None,
+        estimator: OnlineClassifier | None = None,
         *,
         code: Literal["dense", "sparse", "exhaustive"] | ArrayLike = "dense",
         decoding: Literal["hamming", "loss"] = "hamming",
-        length: int = 48,
-        seed: int = 0,
+        code_length: int = 48,
+        random_state: int = 0,
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.code = code
         self.decoding = decoding
-        self.length = length
-        self.seed = seed
+        self.code_length = code_length
+        self.random_state = random_state
 
     def _check_settings(self) -> None:
         check_choice(("hamming", "loss"), decoding=self.decoding)
-        check_positive_int(length=self.length)
-        check_seed(seed=self.seed)
+        check_positive_int(code_length=self.code_length)
+        check_seed(random_state=self.random_state)
         if isinstance(self.code, str):
             check_choice(CODE_NAMES, code=self.code)
         else:
@@ -91,26 +91,26 @@ class OutputCode(Reduction):
         return {**settings, "code": self.code if isinstance(self.code, str) else parse_code(self.code).tolist()}
 
     def _scheme(self, classes: ClassLabels) -> Scheme:
-        words = self.words(len(classes))
+        words = self._code_words(len(classes))
         known = np.arange(len(classes) + 1)
         bits = np.full(len(known), words.shape[1])
         if self._code() == "exhaustive":
             bits = 2 ** np.maximum(known - 1, 0) - 1
         by_loss = float(self.decoding == "loss")
         return Scheme(
-            OUTPUT_CODE, TIE_SIGNS[self.inner.tie], by_loss=by_loss, words=words, columns=bits.astype(np.int64)
+            OUTPUT_CODE, TIE_SIGNS[self._inner_learner.tie], by_loss=by_loss, words=words, columns=bits.astype(np.int64)
         )
 
     def _columns_in_file(self, labels: ClassLabels) -> int:
         """Without making the code words, whose size a file could claim to be anything."""
         if self._code() == "exhaustive":
             return max(1, 2 ** max(min(len(labels), MAX_EXHAUSTIVE_CLASSES + 1) - 1, 0) - 1)
-        return parse_code(self.code).shape[1] if self._code() == "given" else int(self.length)
+        return parse_code(self.code).shape[1] if self._code() == "given" else int(self.code_length)
 
     def _code(self) -> str:
         return self.code if isinstance(self.code, str) else "given"
 
-    def words(self, classes: int) -> NDArray[np.int8]:
+    def _code_words(self, classes: int) -> NDArray[np.int8]:
         """The code word of each class: always the same for the same settings, whatever comes after it."""
         if not isinstance(self.code, str):
             words = parse_code(self.code)
@@ -119,11 +119,11 @@ class OutputCode(Reduction):
             return words
         if self._code() == "exhaustive":
             return build_exhaustive_code(classes)
-        return build_random_code(classes, int(self.length), int(self.seed), sparse=self.code == "sparse")
+        return build_random_code(classes, int(self.code_length), int(self.random_state), sparse=self.code == "sparse")
 
     def _mistakes_per_column(self) -> tuple[float, str]:
         state = self._require_fitted()
-        words = self.words(len(state.labels))[: len(state.labels)]
+        words = self._code_words(len(state.labels))[: len(state.labels)]
         if self.decoding != "hamming" or not words.all() or len(words) < 2:
             return 0.0, ""
         # With all bits there from the beginning, it takes half of the least distance; where bits are added with
@@ -137,7 +137,7 @@ class OutputCode(Reduction):
         state: Any = self._require_fitted()
         return bool(state.new == 0 and state.labels.told == len(state.labels))
 
-    def column_names(self) -> list[str]:
+    def _column_names(self) -> list[str]:
         return [f"bit {c + 1}" for c in range(self._n_used_columns(self._require_fitted()))]
 
 

@@ -12,19 +12,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from novikoff.base.internals import checked_state_of, inner_learner_of, preference_bounds_of
 from novikoff.core.multiclass.schemes import columns_needed
 from novikoff.theory.bounds import Bound
 
 
 def build_preference_bounds(stack: Any, bounded: str) -> tuple[Bound, ...]:
     """The theorems of the learner inside, of the run so far; `bounded` says what a mistake is, and what is not."""
-    state = stack._checked_state()
+    state = checked_state_of(stack)
     if state.ledger.weighted:
         return ()
     classes = len(state.labels)
     columns = int(columns_needed(stack._scheme(state.labels), classes))
-    variables = columns * (state.features + int(stack.bias))
-    inner = stack.inner._preference_bounds(state, variables=variables, top=stack.update == "top")
+    variables = columns * (state.features + int(stack.fit_intercept))
+    inner = preference_bounds_of(inner_learner_of(stack), state, variables=variables, top=stack.update == "top")
     new = max(state.new, classes - state.labels.told)
     return tuple(bound if bound.by_run else add_new_classes(bound, new, bounded) for bound in inner)
 

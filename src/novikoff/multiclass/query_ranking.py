@@ -18,6 +18,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from novikoff.base.estimator import check_choice
 from novikoff.base.file_training import FileTrainer, NullProgress, ProgressCallback
+from novikoff.base.internals import (
+    build_empty_labels,
+    build_loss,
+    build_state,
+    build_updater,
+    check_settings,
+    ensure_capacity,
+    feature_range_of,
+    preference_bounds_of,
+    schema_of,
+    set_state,
+    weight_scale_of,
+)
 from novikoff.base.linear_weights import LinearModel
 from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import OnlineClassifier
@@ -73,7 +86,7 @@ class QueryRanking(MetaEstimator, LinearModel):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner, AROW() where none is given. Its settings are those of the whole, but for the bias,
         which is the same for all documents and left out.
     update : str
@@ -89,52 +102,55 @@ class QueryRanking(MetaEstimator, LinearModel):
     """
 
     def __init__(
-        self, learner: OnlineClassifier | None = None, *, update: Literal["top", "uniform", "proportional"] = "uniform"
+        self,
+        estimator: OnlineClassifier | None = None,
+        *,
+        update: Literal["top", "uniform", "proportional"] = "uniform",
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.update = update
 
     # --- What the learner inside provides ---
 
-    bias = False
+    fit_intercept = False
     _needs_two_classes = False
     _predicts_one_label = False
-    outcomes = "queries"
+    _outcome_type = "queries"
 
     @property
     def passes(self) -> int:  # type: ignore[override]
-        return int(self.inner.passes)
+        return int(self._inner_learner.passes)
 
     @property
     def shuffle(self) -> bool:  # type: ignore[override]
-        return bool(self.inner.shuffle)
+        return bool(self._inner_learner.shuffle)
 
     @property
-    def random_state(self) -> int:  # type: ignore[override]
-        return int(self.inner.random_state)
+    def _shuffle_seed(self) -> int:
+        return int(self._inner_learner.random_state)
 
     @property
     def mistake_rows_(self) -> NDArray[np.int64]:
         raise AttributeError("QueryRanking has no mistake_rows_: its mistakes are made on queries, not on rows.")
 
     def _check_all(self) -> None:
-        check_binary_learner(self.learner, type(self).__name__)
-        self.inner._check_all()
+        check_binary_learner(self.estimator, type(self).__name__)
+        check_settings(self._inner_learner)
         check_choice(UPDATE_NAMES, update=self.update)
         check_preference_learner(self, self.update)
 
     def _build_loss(self) -> Any:
-        return self.inner._build_loss()
+        return build_loss(self._inner_learner)
 
     def _weight_scale(self) -> float:
-        return float(self.inner._weight_scale())
+        return float(weight_scale_of(self._inner_learner))
 
     def _feature_range(self) -> tuple[float, float]:
-        low, high = self.inner._feature_range()
+        low, high = feature_range_of(self._inner_learner)
         return low / 2.0, high / 2.0  # differences must be in the learner's range
 
     def _schema(self, features: int) -> Schema:
-        schema: Schema = self.inner._schema(features)
+        schema: Schema = schema_of(self._inner_learner, features)
         return schema
 
     def _extra_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
@@ -142,7 +158,7 @@ class QueryRanking(MetaEstimator, LinearModel):
         return {"more.": Schema({"counts": ArraySpec("int64", 2, checks=[counts], optional=True)})}
 
     def _build_updater(self, slots: int, dtype: Any) -> Any:
-        updater = self.inner._build_updater(slots, dtype)
+        updater = build_updater(self._inner_learner, slots, dtype)
         return updater._replace(**({"dummy": 0.0} if hasattr(updater, "bias_value") else {"bias": 0.0}))
 
     def _run_settings(self) -> dict[str, Any]:
@@ -222,7 +238,7 @@ class QueryRanking(MetaEstimator, LinearModel):
             query = taken if order is None else int(order[taken])
             raise WeightOverflowError(
                 f"The weights grew out of range before query {query}; nothing of this batch was learned. Scale the"
-                " features, lower the rate, or choose a schedule whose steps shrink."
+                " features, lower the learning rate, or choose a schedule whose steps shrink."
             )
 
     def _run_queries(self, state: ModelState, rows: Rows, grades: GradedQueries, weights: NDArray[np.float64]) -> int:
@@ -271,7 +287,7 @@ class QueryRanking(MetaEstimator, LinearModel):
             np.zeros(documents), np.zeros(documents), np.zeros(slots), np.zeros(slots, np.int64), row
         )
 
-    def following(self, reading: Any, *, positive: str | None = None) -> Any:
+    def _build_file_trainer(self, reading: Any, *, positive: str | None = None) -> Any:
         return QueryFileTrainer(self, reading)
 
     # --- Predicting ---
@@ -280,10 +296,10 @@ class QueryRanking(MetaEstimator, LinearModel):
         """The score of each document."""
         return self.decision_function(X)
 
-    def spelled(self, label: Any) -> str:
+    def _format_label(self, label: Any) -> str:
         return repr(float(label))
 
-    def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+    def _decide(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         return scores
 
     def rank(self, X: Any, y: Any, qid: Any) -> RankingQuality:
@@ -305,7 +321,7 @@ class QueryRanking(MetaEstimator, LinearModel):
         state = self._checked_state()
         if state.ledger.weighted:
             return ()
-        inner = self.inner._preference_bounds(state, variables=state.features, top=self.update == "top")
+        inner = preference_bounds_of(self._inner_learner, state, variables=state.features, top=self.update == "top")
         return tuple(add_new_classes(bound, 0, BOUND_NOTE) for bound in inner)
 
     # --- What was learned from, for certificates ---
@@ -319,7 +335,7 @@ class QueryRanking(MetaEstimator, LinearModel):
         for documents in iter_whole_queries(reading.batches()):
             yield documents.rows, GradedQueries(documents.starts, documents.grades)
 
-    def observed(self) -> dict[str, Any]:
+    def _run_facts(self) -> dict[str, Any]:
         counts = self._require_fitted().more.get("counts")
         return {"unmet": 0 if counts is None else int(counts[0])}
 
@@ -341,19 +357,19 @@ class QueryFileTrainer(FileTrainer):
     def _learn_documents(self, documents: QueryBatch) -> None:
         state = self.state
         if state is None:
-            state = self.model._build_state(0, documents.rows.values.dtype, None, self.model._empty_labels())
+            state = build_state(self.model, 0, documents.rows.values.dtype, None, build_empty_labels(self.model))
         if state.reading is None:
             state.reading = self.reading.settings()
         self.state = state
         self._ensure_capacity(state, documents)
         grades = GradedQueries(documents.starts, documents.grades)
         taken = self.model._run_queries(state, documents.rows, grades, np.zeros(0))
-        self.model._set_state(state)
+        set_state(self.model, state)
         if taken < len(grades):
             raise InputError(
                 f"{documents.where(int(documents.starts[taken]))}: the weights grew out of range at query"
-                f" {state.ledger.examples + 1:,}, and nothing was saved: scale the features, lower --rate, or choose a"
-                " --schedule whose steps shrink."
+                f" {state.ledger.examples + 1:,}, and nothing was saved: scale the features, lower --learning-rate, or"
+                " choose a --schedule whose steps shrink."
             )
 
     def _ensure_capacity(self, state: ModelState, documents: QueryBatch) -> None:
@@ -361,10 +377,10 @@ class QueryFileTrainer(FileTrainer):
             return state.bytes_needed(Growth(features))
 
         try:
-            self.model._ensure_capacity(state, documents.features)
+            ensure_capacity(self.model, state, documents.features)
         except ModelTooLarge as problem:
             rows = documents.rows
             width = int(rows.indices[: int(rows.starts[-1])].max(initial=0)) + 1
             if needed(width) > problem.limit:
                 raise build_row_too_wide_error(rows, width, documents.where, needed, problem.limit) from None
-            self.model._ensure_capacity(state, width)  # the row that is too wide is in a later query, which names it
+            ensure_capacity(self.model, state, width)  # the row that is too wide is in a later query, which names it

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.internals import column_bounds_of
 from novikoff.core.multiclass.schemes import binary_target
 from novikoff.data.labels.class_labels import LabelSets
 from novikoff.multiclass.base import MulticlassClassifier
@@ -22,7 +23,7 @@ from novikoff.theory.bounds import Bound, Evidence
 class Reduction(MulticlassClassifier):
     """Abstract. Each column of weights learns a binary problem of its own."""
 
-    outcomes = "columns"
+    _outcome_type = "columns"
 
     def _mistakes_per_column(self) -> tuple[float, str]:
         """A mistake of the whole takes so many mistakes of columns at least, in words; 0 where that is not known."""
@@ -30,7 +31,9 @@ class Reduction(MulticlassClassifier):
 
     def _inner_column_bounds(self) -> Sequence[Bound]:
         state: Any = self._checked_state()
-        found: Sequence[Bound] = self.inner._column_bounds(state, variables=state.features + int(self.bias))
+        found: Sequence[Bound] = column_bounds_of(
+            self._inner_learner, state, variables=state.features + int(self.fit_intercept)
+        )
         return found
 
     def bounds(self) -> Sequence[Bound]:
@@ -50,7 +53,7 @@ class Reduction(MulticlassClassifier):
         statement = f"M ≤ Σ_c M_c{share}{more}; {why}, and each column c is allowed M_c by {names}"
         return (Bound("sum of columns", "mistakes", statement, value),)
 
-    def sides(self, codes: Any, column: int) -> NDArray[np.int8]:
+    def _column_sides(self, codes: Any, column: int) -> NDArray[np.int8]:
         """On which side of a column's problem examples are, 0 for those that it has nothing to learn from."""
         if isinstance(codes, LabelSets):
             return _encode_membership(codes, column)
@@ -59,12 +62,12 @@ class Reduction(MulticlassClassifier):
         word = np.array([binary_target(scheme, y, column) for y in range(len(state.labels))] + [0], np.int8)
         return word[codes]  # −1, for those that are left out, is the last
 
-    def observed(self) -> dict[str, Any]:
+    def _run_facts(self) -> dict[str, Any]:
         state: Any = self._require_fitted()
-        if self.outcomes != "columns":
-            return super().observed()
+        if self._outcome_type != "columns":
+            return super()._run_facts()
         return {
-            **super().observed(),
+            **super()._run_facts(),
             "mistakes_of_columns": state.column_counters.mistakes[: self._n_used_columns(state)].tolist(),
         }
 

@@ -101,7 +101,7 @@ class MulticlassState(ModelState):
         except MemoryError:
             raise InputError(
                 f"There is no memory for {features:,} features with {stride:,} columns of weights: hash the features"
-                " into fewer slots (--bits), or choose a scheme with fewer columns."
+                " into fewer slots (--hash-bits), or choose a scheme with fewer columns."
             ) from None
         self.stride = stride
 

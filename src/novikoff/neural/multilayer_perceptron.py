@@ -1,7 +1,7 @@
 """Multi-layer perceptron: sigmoid units, back-propagation, stochastic gradient (Rumelhart, Hinton and Williams 1986).
 
 Predict   the class whose output unit gives most, the first of equals
-Update    w −= rate·∂E/∂w after each example, or for the mean over each mini-batch; E squared error or cross-entropy
+Update    w −= r·∂E/∂w after each example, or for the mean over each mini-batch; E squared error or cross-entropy
 Bound     none: E is not convex in the weights, and no mistake bound is known
 Source    Rumelhart, Hinton, Williams: Learning representations by back-propagating errors, 1986
 
@@ -52,18 +52,19 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
 
     Parameters
     ----------
-    hidden : tuple of int
+    hidden_layer_sizes : tuple of int
         Units of each hidden layer, the lowest first.
     loss : str
         squared or cross-entropy.
     schedule : str
-        adagrad, or steps of length rate: constant, or sqrt for rate/√s at step s.
-    rate : float
+        adagrad, or steps of length r: constant, or sqrt for r/√s at step s.
+    learning_rate : float
         How long steps are.
-    batch : int
+    batch_size : int
         How many examples a step is made from.
-    spread : float
-        First weights of the inputs are between −spread and spread; those above lie in ±2√(6/(units below + above)).
+    init_scale : float
+        First weights of the inputs are between −init_scale and init_scale; those above lie in
+        ±2√(6/(units below + above)).
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -75,12 +76,12 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
     --------
     >>> from novikoff import MultilayerPerceptron
     >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], ["same", "other", "other", "same"]
-    >>> model = MultilayerPerceptron(hidden=(8,), passes=500).fit(X, y)
+    >>> model = MultilayerPerceptron(hidden_layer_sizes=(8,), passes=500).fit(X, y)
     >>> model.predict(X).tolist()
     ['same', 'other', 'other', 'same']
     """
 
-    bias = True
+    fit_intercept = True
 
     _is_multiclass = True
     _learns_sparse_only = _scores_sparse_only = True
@@ -88,45 +89,59 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
     def __init__(
         self,
         *,
-        hidden: tuple[int, ...] = (16,),
+        hidden_layer_sizes: tuple[int, ...] = (16,),
         loss: Literal["squared", "cross-entropy"] = "squared",
         schedule: Literal["adagrad", "constant", "sqrt"] = "adagrad",
-        rate: float = 0.3,
-        batch: int = 1,
-        spread: float = 0.5,
+        learning_rate: float = 0.3,
+        batch_size: int = 1,
+        init_scale: float = 0.5,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
     ) -> None:
-        self.hidden = hidden
+        self.hidden_layer_sizes = hidden_layer_sizes
         self.loss = loss
         self.schedule = schedule
-        self.rate = rate
-        self.batch = batch
-        self.spread = spread
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.init_scale = init_scale
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
 
     @classmethod
     def _from_settings(cls, settings: dict[str, Any]) -> Any:
-        hidden = settings.get("hidden", ())
-        return cls(**{**settings, "hidden": tuple(hidden) if isinstance(hidden, list) else hidden})
+        hidden = settings.get("hidden_layer_sizes", ())
+        return cls(**{**settings, "hidden_layer_sizes": tuple(hidden) if isinstance(hidden, list) else hidden})
 
     def _run_settings(self) -> dict[str, Any]:
-        return {**super()._run_settings(), "hidden": list(self.hidden), "random_state": self.random_state}
+        return {
+            **super()._run_settings(),
+            "hidden_layer_sizes": list(self.hidden_layer_sizes),
+            "random_state": self.random_state,
+        }
 
     def _check_settings(self) -> None:
-        if isinstance(self.hidden, str) or not isinstance(self.hidden, Sequence) or not self.hidden:
-            raise InputError(f"hidden must list the units of each layer, such as (16,), but is {self.hidden!r}.")
-        for units in self.hidden:
-            check_positive_int(hidden=units)
+        if (
+            isinstance(self.hidden_layer_sizes, str)
+            or not isinstance(self.hidden_layer_sizes, Sequence)
+            or not self.hidden_layer_sizes
+        ):
+            raise InputError(
+                "hidden_layer_sizes must list the units of each layer, such as (16,), but is"
+                f" {self.hidden_layer_sizes!r}."
+            )
+        for units in self.hidden_layer_sizes:
+            check_positive_int(hidden_layer_sizes=units)
             if units > MAX_LAYER_UNITS:
-                raise InputError(f"A layer has at most {MAX_LAYER_UNITS:,} units, but hidden is {self.hidden!r}.")
+                raise InputError(
+                    f"A layer has at most {MAX_LAYER_UNITS:,} units, but hidden_layer_sizes is"
+                    f" {self.hidden_layer_sizes!r}."
+                )
         check_choice(("squared", "cross-entropy"), loss=self.loss)
         check_choice(("adagrad", "constant", "sqrt"), schedule=self.schedule)
-        check_positive(rate=self.rate, spread=self.spread)
-        check_positive_int(batch=self.batch)
+        check_positive(learning_rate=self.learning_rate, init_scale=self.init_scale)
+        check_positive_int(batch_size=self.batch_size)
 
     def bounds(self) -> Sequence[Bound]:
         return ()
@@ -134,19 +149,19 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
     # --- Weights and their beginning ---
 
     def _schema(self, features: int) -> Schema:
-        hidden = [int(units) for units in self.hidden]
-        return network_schema(hidden, adagrad=self.schedule == "adagrad", batch=int(self.batch))
+        hidden = [int(units) for units in self.hidden_layer_sizes]
+        return network_schema(hidden, adagrad=self.schedule == "adagrad", batch=int(self.batch_size))
 
     def _build_updater(self, slots: int, dtype: Any) -> Network:
         return build_network(
-            [int(units) for units in self.hidden],
+            [int(units) for units in self.hidden_layer_sizes],
             slots,
             seed=int(self.random_state),
-            spread=float(self.spread),
+            spread=float(self.init_scale),
             adagrad=self.schedule == "adagrad",
-            rate=float(self.rate),
+            rate=float(self.learning_rate),
             decay=0.5 if self.schedule == "sqrt" else 0.0,
-            batch=int(self.batch),
+            batch=int(self.batch_size),
             entropy=self.loss == "cross-entropy",
         )
 
@@ -156,7 +171,7 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
         if state.room + 1 > before:
             slots = state.updater.slots
             slots[before:] = initial_first_layer(
-                int(self.random_state), float(self.spread), before, len(slots), slots.shape[1]
+                int(self.random_state), float(self.init_scale), before, len(slots), slots.shape[1]
             )
 
     def _bytes_needed(self, state: ModelState, growth: Growth) -> int:
@@ -193,9 +208,9 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
     def _labels_from_file(self, listed: list[Any], *, rest: str) -> Any:
         return BinaryLabels(*listed, rest=rest) if rest else ClassLabels(listed)
 
-    def spelled(self, label: Any) -> str:
+    def _format_label(self, label: Any) -> str:
         return (
-            OnlineClassifier.spelled(self, label)
+            OnlineClassifier._format_label(self, label)
             if isinstance(self._require_fitted().labels, BinaryLabels)
             else str(label)
         )
@@ -247,9 +262,9 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
         return given[:, 1] - given[:, 0] if given.shape[1] == 2 else given
 
     def predict(self, X: Any) -> NDArray[Any]:
-        return self.choose(super().decision_function(X))
+        return self._decide(super().decision_function(X))
 
-    def choose(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+    def _decide(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         chosen: NDArray[Any] = self.classes_[scores.argmax(axis=1)]
         return chosen
 
@@ -259,7 +274,7 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
 
     def predict_one(self, x: Any) -> Any:
         """Return the label of one example, or None before the first example was learned."""
-        return None if self._state is None else self.choose(self._one(x))[0].item()
+        return None if self._state is None else self._decide(self._one(x))[0].item()
 
     def _one(self, x: Any) -> NDArray[np.float64]:
         state = self._require_fitted()
@@ -270,9 +285,9 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
     # --- What was learned ---
 
     def _scheme_info(self) -> dict[str, Any]:
-        return {"scheme": "one output a class", "classes": len(self._require_fitted().labels)}
+        return {"multiclass": "one output a class", "classes": len(self._require_fitted().labels)}
 
-    def observed(self) -> dict[str, Any]:
+    def _run_facts(self) -> dict[str, Any]:
         state = self._require_fitted()
         return {"classes": len(state.labels), "new": int(state.updater.counts[NEW_CLASS_EXAMPLES])}
 
@@ -298,5 +313,5 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
         return [*layers, net.top[: len(state.labels)].T.copy()]
 
     def describe(self) -> str:
-        sizes = [self.n_features_in_, *(int(n) for n in self.hidden), len(self.classes_)]
+        sizes = [self.n_features_in_, *(int(n) for n in self.hidden_layer_sizes), len(self.classes_)]
         return f"A network with layers of {', '.join(f'{n:,}' for n in sizes)} units."

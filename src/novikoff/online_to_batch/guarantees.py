@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from novikoff.base.internals import build_loss, inner_learner_of
 from novikoff.core.hypothesis_tracking import HYPOTHESIS_NUMBER, N_CHANGES, RUN_LENGTH, TARGET_LENGTH
 from novikoff.errors import InputError
 from novikoff.linear.perceptron import Perceptron
@@ -36,18 +37,18 @@ class StopReason(NamedTuple):
 
 def find_max_changes(model: Any) -> int:
     """M: given, or (R/γ)² for the Perceptron."""
-    given, radius, margin = model.most_mistakes, model.stream_radius, model.stream_margin
+    given, radius, margin = model.max_mistakes, model.stream_radius, model.stream_margin
     if given is not None:
         return int(given)
     if radius is None or margin is None:
         raise InputError(
-            "next-stretch must know how often the learner can change: give most_mistakes, or stream_radius and"
+            "next-stretch must know how often the learner can change: give max_mistakes, or stream_radius and"
             " stream_margin for (R/γ)²."
         )
-    inner = model.inner
+    inner = inner_learner_of(model)
     if not isinstance(inner, Perceptron):
-        raise InputError(f"(R/γ)² is the Perceptron's bound: give most_mistakes for {inner!r}.")
-    return online_to_batch.most_mistakes(radius=radius, margin=margin, width=inner._width())
+        raise InputError(f"(R/γ)² is the Perceptron's bound: give max_mistakes for {inner!r}.")
+    return online_to_batch.max_mistakes(radius=radius, margin=margin, width=build_loss(inner).margin)
 
 
 def find_stop_reason(model: Any, state: OnlineToBatchState) -> StopReason:

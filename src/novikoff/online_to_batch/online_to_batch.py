@@ -26,6 +26,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.base.estimator import check_choice
+from novikoff.base.internals import (
+    build_loop_scorer,
+    build_updater,
+    check_settings,
+    count_min_errors,
+    hypothesis_of,
+    is_multiclass,
+    run_settings_of,
+    schema_of,
+    set_state,
+    state_of,
+    trim_state,
+    unseen_weight_of,
+    weight_scale_of,
+)
 from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.boolean.halving import Halving
@@ -62,7 +77,7 @@ class OnlineToBatch(WrappedClassifier):
     """A binary learner whose output is a hypothesis with a guarantee for new data.
 
     The learner runs as it does alone: one pass, example by example. The method chooses which of its hypotheses
-    predicts, and `promise_` says what is guaranteed of that one, how surely and under which assumptions; or that
+    predicts, and `guarantee_` says what is guaranteed of that one, how surely and under which assumptions; or that
     nothing is, as long as no test was passed. All of it is for examples that are drawn independently from one
     distribution and come once: `passes` must be 1.
 
@@ -72,7 +87,7 @@ class OnlineToBatch(WrappedClassifier):
 
     Parameters
     ----------
-    learner : Learner
+    estimator : estimator
         The binary learner; Perceptron() where none is given. Its setting `average` is what the method says.
     method : str
         random-stopping, controlled-testing, next-stretch, longest-survivor, penalised, average or vote.
@@ -80,15 +95,15 @@ class OnlineToBatch(WrappedClassifier):
         ε, the error that controlled-testing and next-stretch test for. Between 0 and 1.
     delta : float
         δ, the probability with which the guarantee may fail. Between 0 and 1.
-    most_mistakes : int
+    max_mistakes : int
         M, for next-stretch: the most mistakes (changes, where it changes more often) that the learner can make.
     stream_radius : float
         R = max‖x‖, bias included; with `stream_margin` it gives M = (R/γ)² for the Perceptron.
     stream_margin : float
         γ, the margin of the distribution.
-    most_hypotheses : int
+    max_hypotheses : int
         The most that penalised tries; where there are more, those that lasted longest.
-    seed : int
+    random_state : int
         For random-stopping: another number draws another time.
 
     Examples
@@ -107,7 +122,7 @@ class OnlineToBatch(WrappedClassifier):
 
     def __init__(
         self,
-        learner: OnlineClassifier | None = None,
+        estimator: OnlineClassifier | None = None,
         *,
         method: Literal[
             "random-stopping",
@@ -120,21 +135,21 @@ class OnlineToBatch(WrappedClassifier):
         ] = "longest-survivor",
         epsilon: float = 0.1,
         delta: float = 0.05,
-        most_mistakes: int | None = None,
+        max_mistakes: int | None = None,
         stream_radius: float | None = None,
         stream_margin: float | None = None,
-        most_hypotheses: int = 1000,
-        seed: int = 0,
+        max_hypotheses: int = 1000,
+        random_state: int = 0,
     ) -> None:
-        self.learner = learner
+        self.estimator = estimator
         self.method = method
         self.epsilon = epsilon
         self.delta = delta
-        self.most_mistakes = most_mistakes
+        self.max_mistakes = max_mistakes
         self.stream_radius = stream_radius
         self.stream_margin = stream_margin
-        self.most_hypotheses = most_hypotheses
-        self.seed = seed
+        self.max_hypotheses = max_hypotheses
+        self.random_state = random_state
 
     # --- What the learner inside provides ---
 
@@ -144,54 +159,56 @@ class OnlineToBatch(WrappedClassifier):
     @property
     def _working_learner(self) -> Any:
         """The learner inside, averaging where the method does, and not otherwise."""
-        inner = self.inner
+        inner = self._inner_learner
         if not hasattr(inner, "average"):
             return inner
         return type(inner)(**{**inner.get_params(), "average": self.method == "average"})
 
     def _scheme_info(self) -> dict[str, Any]:
-        return {"output_hypothesis": self._describe_guarantee()}
+        return {"online_to_batch": self._describe_guarantee()}
 
     def _weight_scale(self) -> float:
-        return 1.0 if self.method == "vote" else float(self.inner._weight_scale())
+        return 1.0 if self.method == "vote" else float(weight_scale_of(self._inner_learner))
 
     def _unseen_weight(self, state: ModelState) -> float:
-        return float(self.inner._unseen_weight(state if self.method == "vote" else self._chosen_state(state)))
+        return float(
+            unseen_weight_of(self._inner_learner, state if self.method == "vote" else self._chosen_state(state))
+        )
 
     def _schema(self, features: int) -> Schema:
-        schema: Schema = self._working_learner._schema(features)
+        schema: Schema = schema_of(self._working_learner, features)
         return schema
 
     def _extra_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
         most = guarantees.find_max_changes(self) if self.method == "next-stretch" else 0
         kept = {"changes.": HYPOTHESIS_LOG_SCHEMA} if self.method in ("penalised", "vote") else {}
         chosen = {"chosen.": self._schema(features)} if "chosen.slots" in present else {}
-        choice = choice_schema(self.method, most_changes=most, most_hypotheses=int(self.most_hypotheses))
+        choice = choice_schema(self.method, most_changes=most, max_hypotheses=int(self.max_hypotheses))
         return {**kept, "choice.": choice, **chosen}
 
     def _build_updater(self, slots: int, dtype: Any) -> Any:
-        return self._working_learner._build_updater(slots, dtype)
+        return build_updater(self._working_learner, slots, dtype)
 
     def _check_all(self) -> None:
-        check_binary_learner(self.learner, type(self).__name__)
+        check_binary_learner(self.estimator, type(self).__name__)
         check_choice(METHOD_NAMES, method=self.method)
         self._check_learner()
-        self._working_learner._check_all()
+        check_settings(self._working_learner)
         self._check_settings()
 
     def _check_settings(self) -> None:
         validation.check_epsilon(self.epsilon)
         validation.check_delta(self.delta)
-        validation.check_count("most_hypotheses", self.most_hypotheses, 2, 10**6)
-        validation.check_count("seed", self.seed, 0)
-        if self.most_mistakes is not None:
-            validation.check_count("most_mistakes", self.most_mistakes, 1, 2**40)
+        validation.check_count("max_hypotheses", self.max_hypotheses, 2, 10**6)
+        validation.check_count("random_state", self.random_state, 0)
+        if self.max_mistakes is not None:
+            validation.check_count("max_mistakes", self.max_mistakes, 1, 2**40)
         if self.method == "next-stretch":
             validation.check_count("M, the most mistakes,", guarantees.find_max_changes(self), 1, 2**40)
 
     def _check_learner(self) -> None:
-        inner = self.inner
-        if inner._is_multiclass:
+        inner = self._inner_learner
+        if is_multiclass(inner):
             raise InputError(
                 f"OnlineToBatch takes learners that tell two labels apart by a weight vector, such as Perceptron(), but"
                 f" {inner!r} came."
@@ -253,7 +270,7 @@ class OnlineToBatch(WrappedClassifier):
         replay(run, cast(HypothesisLog, state.changes), 0, number)
         return run.updater
 
-    def begun(self, state: OnlineToBatchState) -> Any:
+    def _first_updater(self, state: OnlineToBatchState) -> Any:
         """The learner's first hypothesis, in arrays of its own."""
         if state.first is None or len(state.first.slots) != len(state.updater.slots):
             fixed = self._fixed_width_reason() is not None  # there may be more slots than features, but no room
@@ -263,7 +280,7 @@ class OnlineToBatch(WrappedClassifier):
     def _chosen_state(self, state: Any) -> ModelState:
         """The learner's own state, with the chosen hypothesis in place of its last one."""
         names = ("ledger", "labels", "features", "names", "kind", "reading", "slot_names", "feature_sample")
-        updater, settings = self._chosen_updater(state), self._working_learner._run_settings()
+        updater, settings = self._chosen_updater(state), run_settings_of(self._working_learner)
         return ModelState(updater=updater, settings=settings, **{name: getattr(state, name) for name in names})
 
     @property
@@ -273,13 +290,13 @@ class OnlineToBatch(WrappedClassifier):
         view.feature_sample = view.feature_sample.copy()
         learner = self._working_learner
         learner = type(learner)(**learner.get_params())
-        learner._set_state(view)
+        set_state(learner, view)
         return learner
 
     @property
-    def promise_(self) -> ErrorGuarantee:
+    def guarantee_(self) -> ErrorGuarantee:
         """What is guaranteed of the chosen hypothesis, how surely, and under which assumptions."""
-        self._require_attribute("promise_")
+        self._require_attribute("guarantee_")
         state: Any = self._checked_state()
         return guarantees.build_guarantee(self, state)
 
@@ -287,7 +304,7 @@ class OnlineToBatch(WrappedClassifier):
     def bound_(self) -> float | None:
         """What its error on new data does not exceed, with probability 1 − δ (random-stopping: in the mean); None where
         nothing is guaranteed."""
-        return self.promise_.bound
+        return self.guarantee_.bound
 
     @property
     def stopped_(self) -> bool:
@@ -295,9 +312,9 @@ class OnlineToBatch(WrappedClassifier):
         return self._find_stop_reason("stopped_").stopped
 
     @property
-    def why_(self) -> str:
+    def stop_reason_(self) -> str:
         """Why it stopped, or why this hypothesis is chosen as things stand."""
-        return self._find_stop_reason("why_").why
+        return self._find_stop_reason("stop_reason_").why
 
     @property
     def examples_used_(self) -> int:
@@ -317,7 +334,7 @@ class OnlineToBatch(WrappedClassifier):
         end, promise = guarantees.find_stop_reason(self, state), guarantees.build_guarantee(self, state)
         if examples not in (None, state.ledger.examples):
             promise = no_guarantee(end.about, "the examples came more than once")
-        about = {"method": self.method, "chosen": end.about, "stopped": end.stopped, "why": end.why}
+        about = {"method": self.method, "chosen": end.about, "stopped": end.stopped, "stop_reason": end.why}
         return {
             **about,
             "examples_used": state.ledger.examples,
@@ -330,15 +347,15 @@ class OnlineToBatch(WrappedClassifier):
         state = self._checked_state()
         learner = self._working_learner
         learner = type(learner)(**learner.get_params())
-        learner._state = ModelState(
-            state.updater, state.ledger, state.labels, state.features, state.names, state.kind, learner._run_settings()
-        )
+        settings = run_settings_of(learner)
+        parts = (state.updater, state.ledger, state.labels, state.features, state.names, state.kind)
+        set_state(learner, ModelState(*parts, settings))
         found: Sequence[Bound] = learner.bounds()
         return found
 
     def _min_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
         learner = self.hypothesis_ if self.method != "vote" else self._working_learner
-        found: int | None = learner._min_errors(rows, signs) if learner._state is not None else None
+        found: int | None = count_min_errors(learner, rows, signs) if state_of(learner) is not None else None
         return found
 
     def describe(self) -> str | None:
@@ -352,8 +369,8 @@ class OnlineToBatch(WrappedClassifier):
         if self.method == "vote":
             return self._build_vote_scorer(state)
         if self.method == "average":
-            score: Callable[[Rows, bool, NDArray[np.float64]], int] = self._working_learner._build_loop_scorer(
-                self._chosen_state(state)
+            score: Callable[[Rows, bool, NDArray[np.float64]], int] = build_loop_scorer(
+                self._working_learner, self._chosen_state(state)
             )
             return score
         updater = copy_updater(self._chosen_updater(state))  # several threads may predict, and each writes as it looks
@@ -375,18 +392,18 @@ class OnlineToBatch(WrappedClassifier):
         return score
 
     def _hypothesis(self, state: Any) -> NDArray[np.float64]:
-        weights: NDArray[np.float64] = self._working_learner._hypothesis(self._chosen_state(state))
+        weights: NDArray[np.float64] = hypothesis_of(self._working_learner, self._chosen_state(state))
         return weights
 
     # --- Files ---
 
     def _trim_state(self, state: Any) -> Any:
-        return self._working_learner._trim_state(state)
+        return trim_state(self._working_learner, state)
 
     def _extra_arrays(self, state: Any) -> dict[str, NDArray[Any]]:
         chosen = None
         if state.chosen is not None:
-            chosen = self._working_learner._trim_state(self._chosen_state(state))
+            chosen = trim_state(self._working_learner, self._chosen_state(state))
         return state.to_tensors(chosen)
 
     def _state_from_file(self, state: ModelState, tensors: dict[str, NDArray[Any]]) -> OnlineToBatchState:

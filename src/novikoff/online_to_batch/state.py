@@ -35,7 +35,7 @@ NEVER = 2**62
 """A time that does not come."""
 
 
-def choice_schema(method: str, *, most_changes: int, most_hypotheses: int) -> Schema:
+def choice_schema(method: str, *, most_changes: int, max_hypotheses: int) -> Schema:
     """Return what a model file may hold of a choice by this method. `most_changes` is for next-stretch, 0 otherwise."""
     drawn = method == "random-stopping"
     penalised = method == "penalised"
@@ -73,7 +73,7 @@ def choice_schema(method: str, *, most_changes: int, most_hypotheses: int) -> Sc
         )
         arrays["mistakes"] = ArraySpec("int64", NamedSize("picked"), checks=[InRange(0, EXAMPLES)])
     few = Constraint(
-        "some hypotheses are picked, and not too many", lambda _, sizes: 1 <= sizes["picked"] <= most_hypotheses
+        "some hypotheses are picked, and not too many", lambda _, sizes: 1 <= sizes["picked"] <= max_hypotheses
     )
     return Schema(arrays, [few] if penalised else [])
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.base.linear_weights import LinearModel
+from novikoff.base.internals import build_loss, feature_range_of, run_linear_loop
 from novikoff.base.online_classifier import TIE_SIGNS
 from novikoff.core import loop
 from novikoff.core.hypothesis_tracking import (
@@ -47,17 +47,17 @@ BLOCK_ROWS = 4096  # rows between two looks at the room for changes
 
 
 def start_run(model: Any, state: OnlineToBatchState) -> RunContext:
-    return RunContext(model._build_loss(), state.updater, state.features + 1, TIE_SIGNS[model.tie], state.ledger.book)
+    return RunContext(build_loss(model), state.updater, state.features + 1, TIE_SIGNS[model.tie], state.ledger.book)
 
 
 def start_replay(model: Any, state: OnlineToBatchState) -> RunContext:
     """A run to be gone through again, which leaves the model as it is."""
-    return start_run(model, state)._replace(updater=model.begun(state), book=Ledger().book)
+    return start_run(model, state)._replace(updater=model._first_updater(state), book=Ledger().book)
 
 
 def train_all(model: Any, state: OnlineToBatchState, part: RowBlock) -> int:
     """All rows; returns how many were taken, as all of these do."""
-    return LinearModel._run_loop(model, state, part.rows, part.labels, part.weights, part.canonical)
+    return run_linear_loop(model, state, part.rows, part.labels, part.weights, part.canonical)
 
 
 def train_until_drawn(model: Any, state: OnlineToBatchState, part: RowBlock) -> int:
@@ -68,7 +68,7 @@ def train_until_drawn(model: Any, state: OnlineToBatchState, part: RowBlock) -> 
         if now == state.counts[NEXT_DRAW]:
             state.choose()
             state.counts[CHOSEN] = now
-            state.schedule_next_draw(int(model.seed))
+            state.schedule_next_draw(int(model.random_state))
         stop = min(count, done + int(state.counts[NEXT_DRAW]) - now)
         done += train_all(model, state, part.piece(done, stop))
         if done < stop:
@@ -133,7 +133,7 @@ def _count_later_mistakes(model: Any, state: OnlineToBatchState, part: RowBlock)
     good = loop.score_rows_with_updater(
         copy_updater(state.updater), part.rows, state.features + 1, part.canonical, scores
     )
-    good = first_out_of_range(part.rows, good, *model._feature_range())
+    good = first_out_of_range(part.rows, good, *feature_range_of(model))
     scores, signs = scores[:good], part.labels[:good]
     wrong = (scores * signs < 0.0) | ((scores == 0.0) & (signs * TIE_SIGNS[model.tie] < 0.0))
     counted = np.ones(good, bool) if not len(part.weights) else part.weights[:good] != 0.0
@@ -165,7 +165,7 @@ def _try_hypotheses(
     model: Any, state: OnlineToBatchState, changes: HypothesisLog, part: RowBlock, time: int, n_changes: int
 ) -> None:
     """All hypotheses that are tried, on these rows, which were learned after `time` examples and `kept` changes."""
-    capacity, before = min(int(model.most_hypotheses), int(changes.sizes[N_CHANGES]) + 1), len(state.picked)
+    capacity, before = min(int(model.max_hypotheses), int(changes.sizes[N_CHANGES]) + 1), len(state.picked)
     picked, mistakes = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
     picked[:before], mistakes[:before] = state.picked, state.mistakes
     count = add_candidates(changes, n_changes, picked, mistakes, before)

@@ -1,1 +1,1 @@
-"""Results as pages that people look at. Plotly is imported when a page is made, and nowhere else."""
+"""HTML report pages; Plotly and Jinja2 are imported only when a page is built."""

@@ -1,7 +1,4 @@
-"""The plots of a run: mistakes under their bounds, the running error, margins, weights.
-
-Lines differ by dash and mark, bars by pattern, so that they can be told apart without colour.
-"""
+"""Draw the plots of a run; dashes, marks and patterns distinguish series without colour."""
 
 from __future__ import annotations
 
@@ -19,22 +16,21 @@ RED, BLUE = PLOT_STYLES[0].colour, PLOT_STYLES[1].colour
 BAND_COLOUR = "rgba(0, 114, 178, 0.16)"
 DASHES = ("10px 4px", "3px 3px", "14px 4px 3px 4px", "6px 3px", "18px 6px")
 LOG_AXIS_RATIO = 10.0
-"""A bound so many times as large as what was made needs a logarithmic axis."""
+"""Ratio of bound to count above which the axis is logarithmic."""
 MAX_BARS = 48
-"""About how many bars a histogram has."""
+"""Approximate number of bars in a histogram."""
 MAX_OUTLIER_FRACTION = 0.005
-"""Which share of the examples may lie beyond either end of a histogram, where they lie far out."""
+"""Largest share of outlying examples cut at either end of a histogram."""
 MAX_LABEL_LETTERS = 24
 LEGEND_ABOVE = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 12}}
-"""Where the legend of bars is."""
 Traces = list[dict[str, Any]]
 
 
 def draw_mistakes(report: ReportData, place: str) -> str:
-    """Running mistakes, and a horizontal line for each bound on the whole stream."""
+    """Plot the running mistakes, with a horizontal line for each bound on the whole stream."""
     curve, seen = report.mistakes, report.document["observed"]
-    bounds = sorted((b for b in report.certificate.bounds if "allowed" in b), key=lambda b: float(b["allowed"]))
-    most = max((float(b["allowed"]) for b in bounds), default=0.0)
+    bounds = sorted((b for b in report.certificate.bounds if "bound" in b), key=lambda b: float(b["bound"]))
+    most = max((float(b["bound"]) for b in bounds), default=0.0)
     log = curve.counts[-1] > 0 and most > LOG_AXIS_RATIO * curve.counts[-1]
     traces: Traces = [
         _bound_trace(b, number / len(bounds), number, curve.examples[-1]) for number, b in enumerate(bounds)
@@ -64,14 +60,14 @@ def draw_mistakes(report: ReportData, place: str) -> str:
 
 
 def _bound_trace(bound: dict[str, Any], shift: float, number: int, last: int) -> dict[str, Any]:
-    """A line with its marks in places of its own, for several bounds may nearly be one."""
+    """Return a line with its own mark positions, because several bounds may nearly coincide."""
     style = PLOT_STYLES[(number + 1) % len(PLOT_STYLES)]
-    allowed = float(bound["allowed"])
+    allowed = float(bound["bound"])
     what = "" if bound["counts"] == "mistakes" else f" {bound['counts']}"
     return _line_trace(
         [0, *(last * (place + shift) / 5.0 for place in (0.5, 1.5, 2.5, 3.5)), last],
         [allowed] * 6,
-        f"allowed{what} by {escape_for_plotly(str(bound['name']))}: {format_number(allowed)}",
+        f"bound{what} by {escape_for_plotly(str(bound['name']))}: {format_number(allowed)}",
         mode="lines+markers",
         line={"color": style.colour, "width": 2, "dash": DASHES[number % len(DASHES)]},
         marker={"symbol": [f"{style.mark}-open"] * 6, "size": [0, 9, 9, 9, 9, 0], "color": style.colour, "sizemin": 0},
@@ -80,13 +76,13 @@ def _bound_trace(bound: dict[str, Any], shift: float, number: int, last: int) ->
 
 
 def draw_errors(report: ReportData, place: str) -> str:
-    """The progressive error, with its confidence band in the first pass."""
+    """Plot the progressive error, with its confidence band in the first pass."""
     found = report.errors
     new = report.document["new_data"]
     at = list(found.examples[: len(found.band)])
     low, high = [ends[0] for ends in found.band], [ends[1] for ends in found.band]
     thin = {"color": BLUE, "width": 1.5}
-    sure = f"{new['confidence']:g}" if new else ""
+    sure = f"{1.0 - new['delta']:g}" if new else ""
     traces = [
         _line_trace(
             at,
@@ -130,7 +126,7 @@ def draw_errors(report: ReportData, place: str) -> str:
 
 
 def _error_axis_top(report: ReportData) -> float:
-    """So high that what is settled can be read; the first few examples may lie above."""
+    """Return the top of the axis; the curve of the first few examples may exceed it."""
     found = report.errors
     settled = [k for k, t in enumerate(found.examples) if t * t >= found.examples[-1]]
     high = [found.band[k][1] for k in settled if k < len(found.band)]
@@ -138,8 +134,8 @@ def _error_axis_top(report: ReportData) -> float:
 
 
 def draw_margins(report: ReportData, place: str) -> str:
-    """Histograms of the margins of the witness and of what was learned, one above the other, each with its own axes."""
-    titles = ("margin of the witness", "margin of what was learned")
+    """Plot histograms of the margins of the witness and of the learned weights, each with its own axes."""
+    titles = ("margin of the witness", "margin of the learned weights")
     both = zip(titles, (report.witness_margins, report.learned_margins), strict=True)
     rows = [(title, histogram) for title, histogram in both if histogram is not None]
     traces: Traces = []
@@ -168,13 +164,13 @@ def _max_bar_height(histogram: Histogram) -> int:
 
 
 def _integer_ticks(most: int) -> dict[str, Any]:
-    """Ticks at whole numbers, where Plotly would choose others."""
+    """Return a tick step of 1 for small counts, where Plotly would choose fractions."""
     return {"dtick": 1} if most <= 6 else {}
 
 
 def find_bar_range(histogram: Histogram) -> tuple[float, float, float]:
-    """From where to where bars are drawn, and their width: all that there is, or what is left without the outermost
-    few where these lie so far out that the rest could not be read. 0 is always in it."""
+    """Return the lower and upper end of the bars and their width. Outliers are cut if they would squeeze the rest;
+    0 is always in the range."""
     low, high = histogram.first * histogram.width, (histogram.first + len(histogram.counts)) * histogram.width
     low, high = min(0.0, low), max(0.0, high)
     inner = _find_core_range(histogram)
@@ -197,7 +193,7 @@ def _find_core_range(histogram: Histogram) -> tuple[float, float]:
 
 
 def count_outliers(histogram: Histogram) -> tuple[int, int]:
-    """How many examples lie left and right of what is drawn."""
+    """Return how many examples are below and above the range of the bars."""
     low, high, width = find_bar_range(histogram)
     wide = histogram.rebin(width)
     left = sum(c for k, c in enumerate(wide.counts) if (wide.first + k) * width < low)
@@ -234,7 +230,7 @@ def _bar_traces(histogram: Histogram, edges: tuple[float, float, float], suffix:
 
 
 def draw_weights(report: ReportData, place: str) -> str:
-    """Draw the importance of features as bars, by name, to the side that the weight speaks for."""
+    """Draw the importance of features as bars, by name, on the side of the sign of the weight."""
     listed = report.weights or ()
     names = [escape_for_plotly(_bar_title(w), MAX_LABEL_LETTERS) for w in listed]
     full = [escape_for_plotly(_bar_title(w)) for w in listed]
@@ -277,13 +273,13 @@ def _bar_title(weight: FeatureWeight) -> str:
 
 
 def _sign_meanings(report: ReportData) -> tuple[str, str]:
-    """What a negative weight means, and what a positive one."""
+    """Return the legends of negative and of positive weights."""
     if report.outcomes == "sides":
         negative, positive = (
-            f"speaks for {escape_for_plotly(str(label), MAX_LABEL_LETTERS)}" for label in report.document["labels"]
+            f"favours {escape_for_plotly(str(label), MAX_LABEL_LETTERS)}" for label in report.document["labels"]
         )
         return negative, positive
-    return "speaks against it", "speaks for it"
+    return "lowers the score", "raises the score"
 
 
 def _bar_marker(colour: str, pattern: str) -> dict[str, Any]:
@@ -296,7 +292,7 @@ def _line_trace(x: Any, y: Any, name: str, **more: Any) -> dict[str, Any]:
 
 
 def _build_layout(report: ReportData, x: dict[str, Any], y: dict[str, Any], *, height: int) -> Any:
-    """With a line where the first pass ends, in a run of several."""
+    """Return the layout, with a line at the end of the first pass if there are several passes."""
     shapes = []
     last = report.mistakes.examples[-1]
     if report.first_pass < last:

@@ -1,7 +1,4 @@
-"""A panel as a Plotly figure: what was made is a line with marks, what is allowed broad, pale and dashed.
-
-Fits are dotted.
-"""
+"""Draw the panels of experiments: observed counts as lines with marks, bounds dashed and pale, fits dotted."""
 
 from __future__ import annotations
 
@@ -15,20 +12,20 @@ from novikoff.reports.plot_theme import AXIS_COLOUR, PLOT_STYLES, TEXT_COLOUR, P
 
 
 def assign_styles(panels: Iterable[Panel]) -> dict[str, PlotStyle]:
-    """A look for each learner, the same in all panels."""
-    learners = dict.fromkeys(c.learner for panel in panels for c in panel.columns if c.role == "made")
+    """Return a style for each learner, the same in all panels."""
+    learners = dict.fromkeys(c.learner for panel in panels for c in panel.columns if c.role == "observed")
     return {learner: PLOT_STYLES[place % len(PLOT_STYLES)] for place, learner in enumerate(learners)}
 
 
 def render_panel(panel: Panel, fits: Iterable[Fit], styles: dict[str, PlotStyle], place: str) -> str:
-    """A <div> with the id `place`, and the script that draws in it; Plotly's own script must come before."""
+    """Return the HTML of the plot in a <div> with the id `place`."""
     return plot_theme.render_plot(_build_traces(panel, fits, styles), _build_layout(panel), place)
 
 
 def _build_traces(panel: Panel, fits: Iterable[Fit], styles: dict[str, PlotStyle]) -> list[dict[str, Any]]:
     at = next(panel.values(column.key) for column in panel.columns if column.role == "x")
     columns = [column for column in panel.columns if column.role not in ("x", "other")]
-    columns.sort(key=lambda column: column.theorem is None)  # bounds lie below
+    columns.sort(key=lambda column: column.theorem is None)  # draw bounds below counts
     drawn = [{**_column_trace(panel, column, styles), "legendrank": panel.columns.index(column)} for column in columns]
     dots = {"color": TEXT_COLOUR, "width": 1.5, "dash": "dot"}
     named = {column.key: column.learner for column in panel.columns}
@@ -54,9 +51,9 @@ def _column_trace(panel: Panel, column: PanelColumn, styles: dict[str, PlotStyle
             "line": {"color": style.colour, "width": 2},
             "marker": {"symbol": style.mark, "size": 8},
         }
-    alone = sum(value is not None for value in values) == 1  # a line needs two
+    alone = sum(value is not None for value in values) == 1  # a line needs two points
     return {
-        "name": f"{column.learner} {'≤' if column.role == 'most' else '≥'} {column.theorem.formula}",
+        "name": f"{column.learner} {'≤' if column.role == 'upper bound' else '≥'} {column.theorem.formula}",
         "y": values,
         "mode": "markers" if alone else "lines",
         "opacity": 1.0 if alone else 0.45,

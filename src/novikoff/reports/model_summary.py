@@ -1,18 +1,19 @@
-"""What a model is, in plain values: learner, settings, labels, ledger, and the features that matter most."""
+"""Describe a model as plain values: learner, settings, labels, ledger and the most important features."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from novikoff import learner_registry
+from novikoff.base.internals import inner_learner_of, plain_settings_of, scheme_info_of
 from novikoff.reports.weights import count_sampled_examples, rank_features, read_intercept
 
 
 def describe_model(model: Any, top: int) -> dict[str, Any]:
     return {
-        "learner": learner_registry.name_of(type(model.inner)),
-        **model._scheme_info(),
-        "settings": {**model.inner._plain_settings(), **_scheme_settings(model)},
+        "learner": learner_registry.name_of(type(inner_learner_of(model))),
+        **scheme_info_of(model),
+        "settings": {**plain_settings_of(inner_learner_of(model)), **_scheme_settings(model)},
         "labels": _list_labels(model),
         "features": model.n_features_in_,
         "ledger": model.ledger_.as_dict() if hasattr(model, "ledger_") else None,
@@ -40,5 +41,5 @@ def _list_labels(model: Any) -> list[Any]:
 
 
 def _scheme_settings(model: Any) -> dict[str, Any]:
-    settings = model._plain_settings() if model.inner is not model else {}
-    return {key: value for key, value in settings.items() if key != "learner"}
+    settings = plain_settings_of(model) if inner_learner_of(model) is not model else {}
+    return {key: value for key, value in settings.items() if key != "estimator"}

@@ -1,8 +1,4 @@
-"""What all plots share: colours, marks, axes, and how a figure becomes a piece of a page.
-
-The colours are those of Okabe and Ito, which people of every colour vision tell apart; each line has its own mark, dash
-or pattern beside its colour.
-"""
+"""Define the colours, marks and axes of all plots, and turn a Plotly figure into HTML."""
 
 from __future__ import annotations
 
@@ -34,10 +30,11 @@ PLOT_STYLES = (
     PlotStyle("#56B4E9", "triangle-down"),
     PlotStyle("#000000", "x"),
 )
+"""The palette of Okabe and Ito, which readers with any colour vision can distinguish."""
 
 
 def render_plot(traces: list[dict[str, Any]], layout: dict[str, Any], place: str) -> str:
-    """A <div> with the id `place`, and the script that draws in it; Plotly's own script must come before."""
+    """Return a <div> with the id `place` and the script that draws in it; the page must load Plotly before."""
     go = import_optional("plotly.graph_objects", "report", "A report")
 
     figure = go.Figure(data=traces, layout=layout)
@@ -46,7 +43,7 @@ def render_plot(traces: list[dict[str, Any]], layout: dict[str, Any], place: str
 
 
 def plotly_script() -> str:
-    """Plotly's JavaScript, to be put into the page."""
+    """Return Plotly's JavaScript, to be embedded in the page."""
     script: str = import_optional("plotly.offline", "report", "A report").get_plotlyjs()
     return script
 
@@ -88,6 +85,6 @@ def build_log_axis(title: str, *, few_decades: bool = False) -> dict[str, Any]:
 
 
 def escape_for_plotly(text: str, most: int = 200) -> str:
-    """A text from data as Plotly is to show it, letter by letter: Plotly takes some tags, and $…$, for its own."""
-    clean = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+    """Escape a text from data, because Plotly interprets some tags and $…$; cut it to `most` characters."""
+    clean = "".join(character if character.isprintable() else "\ufffd" for character in text)
     return escape(clean if len(clean) <= most else f"{clean[: most - 1]}…", quote=False).replace("$", "&#36;")

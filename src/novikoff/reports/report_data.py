@@ -1,4 +1,4 @@
-"""All that a report shows: the certificate, and beside it what it was made from, as curves, histograms and weights."""
+"""Collect the data of a report: the certificate, curves, margin histograms and weights."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.internals import inner_learner_of, outcome_type_of, require_state
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.base.state_scoring import StateScoredClassifier
 from novikoff.certificates.certificate import Certificate
@@ -27,34 +28,34 @@ from novikoff.reports.weights import (
 )
 
 N_TOP_FEATURES = 20
-"""Features that are shown."""
+"""Number of features shown."""
 
 
 class ReportData(NamedTuple):
-    """A run as it came out: pure numbers and words, the same for the same data and settings."""
+    """The data of a report; the same data and settings give the same record."""
 
     certificate: Certificate
     titles: tuple[str, ...]
-    """What the data was called, folders left out; empty for arrays."""
+    """File names of the data, without folders; empty for arrays."""
     features: int
     weighted: int
     """Examples whose weight was not 1."""
     mistakes: MistakeCurve
     errors: ErrorCurve
     witness: str | None
-    """Whose margins are shown: of the tightest bound."""
+    """Name of the witness whose margins are shown: that of the tightest bound."""
     witness_margins: Histogram | None
     learned_margins: Histogram | None
     weights: tuple[FeatureWeight, ...] | None
-    """Of the most important features; None where there is no single weight vector."""
+    """The most important features; None if there is no single weight vector."""
     hypothesis: str | None
-    """What was learned in words, where weights don't say it."""
+    """Description of a hypothesis that is not a weight vector."""
     outcomes: str = "sides"
-    """What examples are to the theorems."""
+    """Kind of examples that the bounds are about: sides, preferences, queries, columns or kernel."""
     intercept: float | None = None
-    """The weight of the bias, where there is one."""
+    """The weight of the bias, if there is exactly one."""
     sampled: int | None = None
-    """How many examples the standard deviations of the features come from."""
+    """Number of examples that the standard deviations of the features are estimated from."""
 
     @property
     def document(self) -> dict[str, Any]:
@@ -62,7 +63,7 @@ class ReportData(NamedTuple):
 
     @property
     def first_pass(self) -> int:
-        """The examples of one pass."""
+        """The number of examples of one pass."""
         examples: int = self.document["observed"]["examples"]
         return examples // int(self.document["passes"])
 
@@ -70,15 +71,15 @@ class ReportData(NamedTuple):
 def build_report_data(
     certificate: Certificate, model: OnlineClassifier, source: DataSource, titles: Sequence[str] = ()
 ) -> ReportData:
-    """Of a certificate and the model that `make` or `certify` made it for; reads the data once more."""
-    document, state = certificate.document, model._require_fitted()
+    """Return the report data of a certificate and its model; reads the data once more."""
+    document, state = certificate.document, require_state(model)
     passes, first = int(document["passes"]), int(document["observed"]["mistakes_of_first_pass"])
     curve = curves.build_mistake_curve(state.ledger, first, passes)
     chosen = _choose_witness(certificate)
     seen, reached = _margin_histograms(certificate, chosen, model, source)
     weights = (
         rank_features(model, N_TOP_FEATURES)
-        if model.outcomes in ("sides", "kernel")
+        if outcome_type_of(model) in ("sides", "kernel")
         else rank_features_by_column(model, N_TOP_FEATURES)
     )
     return ReportData(
@@ -88,30 +89,30 @@ def build_report_data(
         weighted=state.ledger.weighted,
         mistakes=curve,
         errors=_drop_band(
-            curves.build_error_curve(curve, state.ledger.examples // passes, _read_confidence(document)), document
+            curves.build_error_curve(curve, state.ledger.examples // passes, _read_delta(document)), document
         ),
         witness=chosen,
         witness_margins=seen,
         learned_margins=reached,
         weights=None if weights is None else tuple(weights),
         hypothesis=model.describe(),
-        outcomes=model.outcomes,
+        outcomes=outcome_type_of(model),
         intercept=constant if isinstance(constant := read_intercept(model), float) else None,
         sampled=count_sampled_examples(model),
     )
 
 
 def _drop_band(found: ErrorCurve, document: dict[str, Any]) -> ErrorCurve:
-    """Without a band where the run has no fixed length: a run that ended by itself has no error that is typical."""
+    """Remove the band if the certificate has no bounds for new data: the run then has no fixed length."""
     return found if document["new_data"] else found._replace(band=())
 
 
-def _read_confidence(document: dict[str, Any]) -> float:
-    return float(document["new_data"]["confidence"]) if document["new_data"] else 0.95
+def _read_delta(document: dict[str, Any]) -> float:
+    return float(document["new_data"]["delta"]) if document["new_data"] else 0.05
 
 
 def _choose_witness(certificate: Certificate) -> str | None:
-    """The one of the tightest bound, or any."""
+    """Return the witness of the tightest bound, otherwise the first one."""
     known = certificate.document["witnesses"]
     best = certificate.headline
     if best is not None and best.get("witness") in known:
@@ -122,16 +123,16 @@ def _choose_witness(certificate: Certificate) -> str | None:
 def _margin_histograms(
     certificate: Certificate, chosen: str | None, model: OnlineClassifier, source: DataSource
 ) -> tuple[Histogram | None, Histogram | None]:
-    """Return the margins of the witness and of the learned weights; None where there are none.
+    """Return the margins of the witness and of the learned weights; None if there are none.
 
-    A model that predicts by a vote, such as Auto, may have weights, but it errs on other examples than they do.
+    A model that predicts by a vote, such as Auto, may have weights, but its errors are not those of the weights.
     """
-    state = model._require_fitted()
-    votes = isinstance(getattr(model, "inner", model), StateScoredClassifier)
+    state = require_state(model)
+    votes = isinstance(inner_learner_of(model), StateScoredClassifier)
     nothing: NDArray[np.floating] = np.zeros(1)
     witness = nothing if chosen is None else certificate.witness(chosen)
     space = find_space(model)
-    if model.outcomes == "kernel":  # neither is a vector of weights
+    if outcome_type_of(model) == "kernel":  # neither is a vector of weights
         return None, None
     if space is not None:
         learned = nothing if votes else np.vstack([model.intercept_, model.coef_.T])

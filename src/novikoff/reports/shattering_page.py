@@ -1,47 +1,36 @@
-"""Points in the plane and the sets that pick them out, as one HTML file: a small picture for each labelling."""
+"""Build the page of a shattering: points in the plane, with one small picture for each labelling."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 from novikoff.errors import InputError
-from novikoff.reports import html_page, plot_theme
+from novikoff.reports import plot_theme
+from novikoff.reports.formatting import capitalize
 from novikoff.reports.plot_theme import PLOT_STYLES, TEXT_COLOUR
+from novikoff.reports.rendering import render_page
 from novikoff.theory.geometry import radon
 from novikoff.theory.geometry.points import Box, HalfSpace, Labels
 from novikoff.theory.vc import Shattering
 
-SHATTERING_FILE_NAME = "shattering.json"
 MAX_PICTURES = 32
-"""Pictures on a page."""
+"""Largest number of pictures on a page."""
 PICTURE_COLUMNS = 4
-PICTURE_PIXELS = 230  # pixels
+PICTURE_PIXELS = 230
 Corner = tuple[float, float]
 
 
 def build_page(name: str, found: Shattering) -> str:
-    """Only for points in the plane."""
+    """Return the page; raise InputError unless all points are in the plane."""
     points = [tuple(map(float, point)) for point in found.points]
     if any(len(point) != 2 for point in points):
-        raise InputError("A picture can be drawn of points in the plane: each must have two coordinates.")
+        raise InputError("A picture needs points in the plane: each point must have two coordinates.")
     shown: list[tuple[Labels, object | None]] = list(found.hypotheses.items())[:MAX_PICTURES]
     if found.missing is not None:
         shown = [(found.missing, None)]
-    title = f"{name[0].upper()}{name[1:]} {'shatter' if found.shattered else 'do not shatter'} these points"
-    parts = [
-        *html_page.render_head(f"{title} – novikoff theory"),
-        '<header>\n<p class="lab">novikoff theory shatter</p>',
-    ]
-    parts += [f"<h1>{escape(title)}</h1>", f'<p class="question">{escape(_describe(found))}</p>\n</header>']
-    note = "Filled circles are to be inside, open squares outside; the coloured set contains just what it should."
-    if not found.shattered:
-        note = "Filled circles were to be inside, open squares outside. The cross, if there is one, lies in both hulls."
-    drawn = _draw_pictures([(float(x), float(y)) for x, y in points], shown, found)
-    parts += [html_page.NO_SCRIPT_NOTICE, *html_page.render_figure(0, "Labellings", _describe(found), drawn, note)]
     numbers = {
         "class": name,
         "points": [[str(v) for v in point] for point in found.points],
@@ -49,8 +38,13 @@ def build_page(name: str, found: Shattering) -> str:
         "missing": None if found.missing is None else list(found.missing),
         "hypotheses": [{"labels": list(labels), "set": str(one)} for labels, one in found.hypotheses.items()],
     }
-    parts.append(f"<p>{html_page.render_save_link('Save them as JSON', SHATTERING_FILE_NAME)}</p>")
-    return "\n".join([*parts, *html_page.render_foot(json.dumps(numbers, ensure_ascii=False))])
+    values = {
+        "title": f"{capitalize(name)} {'shatter' if found.shattered else 'do not shatter'} these points",
+        "shattered": found.shattered,
+        "lead": [_describe(found)],
+        "plot": _draw_pictures([(float(x), float(y)) for x, y in points], shown, found),
+    }
+    return render_page("shattering.html", json.dumps(numbers, ensure_ascii=False), values)
 
 
 def _describe(found: Shattering) -> str:
@@ -114,7 +108,7 @@ def _picture_traces(
 
 
 def _hull_traces(points: list[Corner], found: Shattering) -> list[dict[str, Any]]:
-    """Radon's partition, where it is the proof."""
+    """Draw Radon's partition if it is the proof."""
     proof = radon.partition(found.points) if "Radon" in found.why else None
     if proof is None:
         return []
@@ -130,18 +124,21 @@ def _hull_traces(points: list[Corner], found: Shattering) -> list[dict[str, Any]
 
 
 def _find_corners(points: Sequence[Corner]) -> tuple[Corner, Corner]:
-    """The corners of what is shown: all points, and some room."""
+    """Return the lower left and upper right corner of the frame: all points, with padding."""
     low, high = (tuple(pick(values) for values in zip(*points, strict=True)) for pick in (min, max))
     padding = 0.3 * (max(b - a for a, b in zip(low, high, strict=True)) or 1.0)
     return (low[0] - padding, low[1] - padding), (high[0] + padding, high[1] + padding)
 
 
 def _set_polygon(one: object | None, ends: tuple[Corner, Corner]) -> list[Corner]:
-    """What of the frame is in the set, as a polygon."""
+    """Return the part of the frame that is in the set, as a polygon."""
     (left, bottom), (right, top) = ends
     if isinstance(one, Box):
         low, high = (tuple(map(float, corner)) for corner in one)
-        x, y = 0.02 * (right - left), 0.02 * (top - bottom)  # drawn a little larger, so that a point is seen
+        x, y = (
+            0.02 * (right - left),
+            0.02 * (top - bottom),
+        )  # enlarge, so that a box around one point is visible
         inside = low[0] <= high[0]
         a, b, c, d = low[0] - x, high[0] + x, low[1] - y, high[1] + y
         return [(a, c), (b, c), (b, d), (a, d)] if inside else []
@@ -150,7 +147,7 @@ def _set_polygon(one: object | None, ends: tuple[Corner, Corner]) -> list[Corner
 
 
 def _clip_polygon(corners: list[Corner], one: HalfSpace) -> list[Corner]:
-    """A convex polygon and a half-plane: the corners inside, and where edges cross (Sutherland and Hodgman 1974)."""
+    """Intersect a convex polygon with a half-plane (Sutherland and Hodgman 1974)."""
     w, v = map(float, one.weights)
     clipped: list[Corner] = []
     for k, (x, y) in enumerate(corners):

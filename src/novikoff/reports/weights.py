@@ -1,8 +1,4 @@
-"""The features that matter most, by name: importance = |weight| × standard deviation of the feature.
-
-A weight alone says little: where a feature is measured in thousandths, its weight is a thousand times as large. The
-standard deviation comes from the sample of the examples that a model keeps (core/feature_sample.py).
-"""
+"""Rank features by importance = |weight| × standard deviation, which does not depend on the unit of the feature."""
 
 from __future__ import annotations
 
@@ -12,29 +8,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.internals import state_of
 from novikoff.data.feature_maps import MapSpec
 from novikoff.data.names.feature_names import FeatureNames
+from novikoff.multiclass.internals import column_names_of, has_columns
 
 
 class FeatureWeight(NamedTuple):
     feature: str | int
-    """A name, or a column number where columns have no names."""
+    """A name, or a column number if columns have no names."""
     weight: float
     """In the units of the data."""
     importance: float | None
-    """|weight| × std; None where the deviation is not known: no sampled example has the feature."""
+    """|weight| × std; None if no sampled example has the feature."""
     std: float | None
     speaks_for: str | None = None
-    """The class, pair of classes or bit, where there are many."""
+    """The class, pair of classes or bit that the weight belongs to, if there are several."""
 
 
 def rank_features(model: Any, top: int) -> list[FeatureWeight] | None:
-    """Return the most important features, or None where a learner has no weights to show. Features whose deviation is
-    not known come last, the largest weight first; weights of 0 are left out."""
+    """Return the most important features, or None if the model has no weights. Features without a known deviation come
+    last, sorted by |weight|; weights of 0 are omitted."""
     weights = _read_weights(model)
     if weights is None:
         return None
-    many: list[str] | None = model.column_names() if hasattr(model, "column_names") else None
+    many: list[str] | None = column_names_of(model) if has_columns(model) else None
     spread, name, width = _FeatureDeviations(model, weights.shape[1]), _build_namer(model), weights.shape[1]
     flat = weights.reshape(-1)
     found = spread.ranked(flat, top)
@@ -42,13 +40,13 @@ def rank_features(model: Any, top: int) -> list[FeatureWeight] | None:
 
 
 def rank_features_by_column(model: Any, top: int) -> list[FeatureWeight]:
-    """Return the most important features of each class, pair of classes or bit, about `top` in all, but two of each;
-    where there are very many columns, of the first ones only."""
+    """Return the most important features of each class, pair of classes or bit: about `top` in all, at least two each,
+    for the first `top` columns only."""
     weights = _read_weights(model)
-    if weights is None or not hasattr(model, "column_names"):
+    if weights is None or not has_columns(model):
         return rank_features(model, top) or []
     spread, name = _FeatureDeviations(model, weights.shape[1]), _build_namer(model)
-    titles, found = model.column_names(), list[FeatureWeight]()
+    titles, found = column_names_of(model), list[FeatureWeight]()
     for title, row in zip(titles[:top], weights, strict=False):
         best = spread.ranked(row, max(2, top // len(titles)))
         found += [spread.shown(name, j, float(row[j]), title) for j in best]
@@ -56,16 +54,16 @@ def rank_features_by_column(model: Any, top: int) -> list[FeatureWeight]:
 
 
 def read_intercept(model: Any) -> float | dict[str, float] | None:
-    """Return the weight of the bias, one for each column where there are many; None where there are none."""
+    """Return the weight of the bias, or one for each column if there are several; None if the model has no weights."""
     if _read_weights(model) is None:
         return None
     values: list[float] = model.intercept_.tolist()
-    return dict(zip(model.column_names(), values, strict=True)) if hasattr(model, "column_names") else values[0]
+    return dict(zip(column_names_of(model), values, strict=True)) if has_columns(model) else values[0]
 
 
 def count_sampled_examples(model: Any) -> int | None:
-    """Return how many examples the standard deviations come from; None where there are none."""
-    sample = getattr(model._state, "feature_sample", None)
+    """Return the number of examples that the standard deviations are estimated from; None if there is no sample."""
+    sample = getattr(state_of(model), "feature_sample", None)
     return int(sample.sampled) if sample is not None and sample.is_recording else None
 
 
@@ -78,16 +76,16 @@ def _read_weights(model: Any) -> NDArray[np.float64] | None:
 
 
 class _FeatureDeviations:
-    """The standard deviations of a model's features."""
+    """The standard deviations of a model's features, from the sample of examples it keeps (core/feature_sample.py)."""
 
     def __init__(self, model: Any, features: int) -> None:
-        sample = getattr(model._state, "feature_sample", None)
+        sample = getattr(state_of(model), "feature_sample", None)
         self.deviations, self.known = np.zeros(features), np.zeros(features, np.bool_)
         if sample is not None and sample.is_recording:
             self.deviations, self.known = sample.deviations(features)
 
     def ranked(self, weights: NDArray[np.float64], top: int) -> list[int]:
-        """Return the places of the most important of these weights, of one column or of several."""
+        """Return the indices of the most important weights of one or several columns."""
         places = np.flatnonzero(weights)
         sizes = np.abs(weights[places])
         importances = sizes * self.deviations[places % max(1, len(self.deviations))]
@@ -100,18 +98,18 @@ class _FeatureDeviations:
 
 
 def _product_map(reading: dict[str, Any] | None) -> MapSpec | None:
-    """The map of features that have numbers; hashed ones have no names."""
-    if reading is None or reading.get("map") is None or reading["map_bits"] or reading.get("bits"):
+    """Return the feature map of numbered features; None if features are hashed or not mapped."""
+    if reading is None or reading.get("feature_map") is None or reading["feature_map_bits"] or reading.get("hash_bits"):
         return None
-    return MapSpec.spelled(reading["map"])
+    return MapSpec.spelled(reading["feature_map"])
 
 
 def _build_namer(model: Any) -> Callable[[int], str | int]:
-    """Return what turns columns into the names of features."""
-    names: FeatureNames | None = model._state.names
-    slots: dict[int, str] = getattr(model._state, "slot_names", None) or {}
+    """Return a function from columns to feature names."""
+    names: FeatureNames | None = state_of(model).names
+    slots: dict[int, str] = getattr(state_of(model), "slot_names", None) or {}
     columns = None if names is None else list(names.columns)
-    products = _product_map(getattr(model._state, "reading", None)) if columns is None else None
+    products = _product_map(getattr(state_of(model), "reading", None)) if columns is None else None
 
     def name(j: int) -> str | int:
         if products is not None:

@@ -1,4 +1,4 @@
-"""The server: a folder opened, a port taken, requests answered until somebody says stop."""
+"""Start the server: open the data folder, bind the port, and serve until SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from novikoff.server.ops.maintenance import MaintenanceTask
 from novikoff.server.ops.metrics import Metrics
 from novikoff.server.storage.recovery import lock_folder, open_registry, prepare_folder
 
-SWITCH_INTERVAL_SECONDS = 0.001  # seconds that a thread which computes lets the others wait
-KEEP_ALIVE_SECONDS = 75  # seconds that a connection may be kept without a request
-GC_THRESHOLDS = (50_000, 20, 50)  # objects until a look for cycles: requests make hardly any
-SHUTDOWN_TIMEOUT_SECONDS = 10  # seconds for requests under way when the server stops
+SWITCH_INTERVAL_SECONDS = 0.001  # how long a computing thread may hold the GIL
+KEEP_ALIVE_SECONDS = 75  # how long an idle connection stays open
+GC_THRESHOLDS = (50_000, 20, 50)  # objects until a garbage collection: requests make hardly any cycles
+SHUTDOWN_TIMEOUT_SECONDS = 10  # for requests under way when the server stops
 
 
 log = logging.getLogger("novikoff.server")
@@ -61,7 +61,7 @@ def serve(folder: Path, address: ServerAddress, limits: Limits, log_limit: LogRa
             log.warning(sentence)
         with _bind(address) as taken:
             sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
-            gc.freeze()  # what is there now stays: no need to look through it again and again
+            gc.freeze()  # long-lived objects: collections need not traverse them
             gc.set_threshold(*GC_THRESHOLDS)
             _run(registry, tokens, address, taken, log_limit)
     finally:
@@ -125,7 +125,7 @@ def _check_address(address: ServerAddress, tokens: TokenStore, folder: Path) -> 
     if not _is_loopback(address.host) and not tokens.closed():
         raise InputError(
             f"{address.host} can be reached from elsewhere, and there are no tokens: make some first, with `novikoff"
-            f" serve token --data {folder} --scope predict --name NAME`, or serve at 127.0.0.1."
+            f" serve token --data-dir {folder} --scope predict --name NAME`, or serve at 127.0.0.1."
         )
     if (address.certificate is None) != (address.key is None):
         raise InputError("TLS needs both --tls-certificate and --tls-key.")
@@ -134,14 +134,14 @@ def _check_address(address: ServerAddress, tokens: TokenStore, folder: Path) -> 
 
 
 def _check_certificate(certificate: str, key: str) -> None:
-    """Whether these can be served with, before anything else is done."""
+    """Raise InputError if certificate and key can't be loaded, before anything else is done."""
     for path in (certificate, key):
         try:
             with open(path, "rb"):
                 pass
         except OSError as problem:
             raise InputError(f"{path}: can't be read: {problem.strerror}.") from None
-    try:  # nobody is there to be asked for a password
+    try:  # OpenSSL would prompt for a password
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: "")
     except (ssl.SSLError, ValueError) as problem:
         raise InputError(

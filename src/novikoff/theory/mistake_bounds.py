@@ -53,25 +53,27 @@ def this_run(*, energy: float, norm: float, loss: float) -> float:
     return loss + norm * math.sqrt(energy)
 
 
-def weighted_majority(*, experts: int, mistakes: int, shrink: float, share: float = 0.0, examples: int = 0) -> float:
+def weighted_majority(
+    *, experts: int, mistakes: int, beta: float, fixed_share: float = 0.0, examples: int = 0
+) -> float:
     """M ≤ (ln N + M*·ln(1/β)) / (ln(2/(1+β)) − ln(1/(1−α))): predictions by the most votes of N experts, the best of
     whom makes M* mistakes; a vote is multiplied by β when its expert errs, and of all votes a share α is dealt out
     evenly when the prediction errs (Littlestone and Warmuth 1994; Herbster and Warmuth 1998). Infinite where α deals
     out more than β takes. Votes are rounded a few times in each of so many `examples`, which is allowed for.
 
-    >>> round(weighted_majority(experts=4, mistakes=100, shrink=0.8), 1)
+    >>> round(weighted_majority(experts=4, mistakes=100, beta=0.8), 1)
     224.9
-    >>> weighted_majority(experts=1, mistakes=0, shrink=0.5)
+    >>> weighted_majority(experts=1, mistakes=0, beta=0.5)
     0.0
     """
-    if not (0.0 < shrink < 1.0 and 0.0 <= share < 1.0):
+    if not (0.0 < beta < 1.0 and 0.0 <= fixed_share < 1.0):
         raise InputError(
-            f"shrink must be above 0, share not below it, and both below 1: {shrink!r} and {share!r} came."
+            f"beta must be above 0, fixed_share not below it, and both below 1: {beta!r} and {fixed_share!r} came."
         )
-    gain = math.log(2.0 / (1.0 + shrink)) - math.log(1.0 / (1.0 - share)) - ROUNDING_PER_EXAMPLE
+    gain = math.log(2.0 / (1.0 + beta)) - math.log(1.0 / (1.0 - fixed_share)) - ROUNDING_PER_EXAMPLE
     if not gain > ROUNDING_PER_EXAMPLE:
         return math.inf
-    total = math.log(experts) + mistakes * math.log(1.0 / shrink) + examples * ROUNDING_PER_EXAMPLE
+    total = math.log(experts) + mistakes * math.log(1.0 / beta) + examples * ROUNDING_PER_EXAMPLE
     return total / gain * (1.0 + 2.0**-40)
 
 

@@ -63,7 +63,8 @@ SYMBOLS = {
     "radius": "R", "margin": "γ", "norm": "‖u‖", "loss": "L", "energy": "S", "slack": "D₂", "epsilon": "ε",
     "norm2": "‖u‖₂", "radius2": "‖x‖₂", "features": "n", "norm1": "‖u‖₁", "radius_inf": "‖x‖_∞", "p": "p",
     "radius_p": "‖x‖_p", "norm_q": "‖u‖_q", "literals": "k", "alpha": "α", "threshold": "θ", "gained": "c",
-    "floor": "f", "separation": "δ", "weight": "Σμ", "rate": "η", "hypotheses": "|H|", "errors": "e", "steps": "Σd",
+    "floor": "f", "separation": "δ", "weight": "Σμ", "learning_rate": "η", "hypotheses": "|H|", "errors": "e",
+    "steps": "Σd",
 }  # fmt: skip
 UNIT_SEPARATOR_ASSUMPTION = "‖u‖ = 1 and y·u·x ≥ γ for every example, ‖x‖ ≤ R"
 DISJUNCTION_ASSUMPTION = "the target is a disjunction of k of n variables that are 0 or 1, none negated"

@@ -112,10 +112,10 @@ def sample_size(*, changes: int, epsilon: Number, delta: Number) -> int:
     return changes * stretch_length(changes=changes, epsilon=epsilon, delta=delta)
 
 
-def most_mistakes(*, radius: Number, margin: Number, width: Number = 0) -> int:
+def max_mistakes(*, radius: Number, margin: Number, width: Number = 0) -> int:
     """The whole number in (R/γ)², for the Perceptron; in (R² + 2g)/γ² where it updates on every y·w·x < g.
 
-    >>> most_mistakes(radius=1, margin=0.1), most_mistakes(radius=1, margin=0.1, width=0.5)
+    >>> max_mistakes(radius=1, margin=0.1), max_mistakes(radius=1, margin=0.1, width=0.5)
     (100, 200)
     """
     for name, value in (("R, the radius,", radius), ("γ, the margin,", margin)):

@@ -13,24 +13,24 @@ from novikoff.errors import InputError
 MIN_LOSS_OF_MISTAKE = {"hinge": 1.0, "logistic": math.log(2.0), "squared": 0.5}
 
 
-def constant_step(*, rate: float, norm: float, energy: float) -> float:
+def constant_step(*, learning_rate: float, norm: float, energy: float) -> float:
     """‖u‖²/(2r) + (r/2)·Σ‖g_t‖², for gradient steps of constant rate from w = 0 and convex losses (Zinkevich 2003).
 
-    >>> constant_step(rate=0.5, norm=2.0, energy=8.0)
+    >>> constant_step(learning_rate=0.5, norm=2.0, energy=8.0)
     6.0
     """
-    _check_positive(rate)
-    return norm**2 / (2.0 * rate) + rate / 2.0 * energy
+    _check_positive(learning_rate)
+    return norm**2 / (2.0 * learning_rate) + learning_rate / 2.0 * energy
 
 
-def adagrad(*, rate: float, diameter: float, roots: float) -> float:
+def adagrad(*, learning_rate: float, diameter: float, roots: float) -> float:
     """(D²/(2r) + r)·Σ_j √G_j with D = max_t ‖w_t − u‖_∞ and G_j = Σ g_{t,j}² (Duchi, Hazan and Singer 2011).
 
-    >>> adagrad(rate=1.0, diameter=2.0, roots=3.0)
+    >>> adagrad(learning_rate=1.0, diameter=2.0, roots=3.0)
     9.0
     """
-    _check_positive(rate)
-    return (diameter**2 / (2.0 * rate) + rate) * roots
+    _check_positive(learning_rate)
+    return (diameter**2 / (2.0 * learning_rate) + learning_rate) * roots
 
 
 def mistakes(*, loss_name: str, loss: float, regret: float) -> float:
@@ -42,6 +42,6 @@ def mistakes(*, loss_name: str, loss: float, regret: float) -> float:
     return (loss + regret) / MIN_LOSS_OF_MISTAKE[loss_name]
 
 
-def _check_positive(rate: float) -> None:
-    if not rate > 0.0:
-        raise InputError(f"rate must be above 0 for this bound, but is {rate}.")
+def _check_positive(learning_rate: float) -> None:
+    if not learning_rate > 0.0:
+        raise InputError(f"learning_rate must be above 0 for this bound, but is {learning_rate}.")

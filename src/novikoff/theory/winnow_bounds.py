@@ -83,7 +83,7 @@ def winnow2(*, separation: float, weight: float, features: float, threshold: flo
 
 
 def balanced_winnow(
-    *, features: float, rate: float, radius_inf: float, norm1: float, margin: float, loss: float
+    *, features: float, learning_rate: float, radius_inf: float, norm1: float, margin: float, loss: float
 ) -> float:
     """M ≤ (ln 2n + ηL)/(ηγ − η²X²/2), η = ln α, for any u with ‖u‖₁ = 1: γ > 0 any, L = Σ max(0, γ − y·u·x).
 
@@ -92,12 +92,12 @@ def balanced_winnow(
     of u.
     With L = 0 and η = γ/X² it is 2 ln(2n)·(‖u‖₁X/γ)². math.inf where η ≥ 2γ/X².
 
-    >>> round(balanced_winnow(features=500, rate=0.1, radius_inf=1.0, norm1=10.0, margin=1.0, loss=0.0), 2)
+    >>> round(balanced_winnow(features=500, learning_rate=0.1, radius_inf=1.0, norm1=10.0, margin=1.0, loss=0.0), 2)
     1381.55
     """
     gamma, total = margin / norm1, loss / norm1
-    earned = rate * gamma - (rate * radius_inf) ** 2 / 2.0
-    return (math.log(2.0 * features) + rate * total) / earned if earned > 0.0 else math.inf
+    earned = learning_rate * gamma - (learning_rate * radius_inf) ** 2 / 2.0
+    return (math.log(2.0 * features) + learning_rate * total) / earned if earned > 0.0 else math.inf
 
 
 def _check_conditions(alpha: float, threshold: float, width: float) -> None:

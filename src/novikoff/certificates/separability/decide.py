@@ -14,16 +14,16 @@ from novikoff.data.labels.binary_labels import BinaryLabels
 __all__ = ["NotSeparable", "Proof", "Separable", "Undecided", "decide", "proof_from", "separable"]
 
 DEFAULT_PASSES = 1000
-DEFAULT_SECONDS = 60.0
+DEFAULT_TIME_LIMIT_SECONDS = 60.0
 
 
 def separable(
     X: Any,
     y: Any,
     *,
-    bias: bool = True,
+    fit_intercept: bool = True,
     passes: int = DEFAULT_PASSES,
-    seconds: float = DEFAULT_SECONDS,
+    time_limit: float = DEFAULT_TIME_LIMIT_SECONDS,
     tell: ProgressPrinter | None = None,
 ) -> Separable | NotSeparable | Undecided:
     """Is there u with y·u·x > 0 for all examples? With a proof that anyone can check.
@@ -32,11 +32,11 @@ def separable(
     ----------
     X, y : examples and labels, as for fit
         The larger of the two labels is +1, the other −1.
-    bias : bool
+    fit_intercept : bool
         Add a feature that is always 1, whose weight comes first in the witness.
     passes : int
         How often the Perceptron, which is tried first, goes over all the data at most.
-    seconds : float
+    time_limit : float
         After about how long to give up. What has begun is ended first.
     tell : function
         Is told in a line what is being tried.
@@ -57,7 +57,7 @@ def separable(
     >>> one.separable, one.rows, [str(weight) for weight in one.weights]
     (False, (0, 1, 2, 3), ['1/4', '1/4', '1/4', '1/4'])
     """
-    return decide(X, y, None, bias=bias, passes=passes, seconds=seconds, tell=tell)
+    return decide(X, y, None, fit_intercept=fit_intercept, passes=passes, time_limit=time_limit, tell=tell)
 
 
 def decide(
@@ -65,16 +65,16 @@ def decide(
     y: Any,
     labels: BinaryLabels | None,
     *,
-    bias: bool,
+    fit_intercept: bool,
     passes: int,
-    seconds: float,
+    time_limit: float,
     tell: ProgressPrinter | None,
 ) -> Separable | NotSeparable | Undecided:
     """The same where it may be known which label is which."""
     check_positive_int(passes=passes)
-    check_positive(seconds=seconds)
-    check_bool(bias=bias)
+    check_positive(time_limit=time_limit)
+    check_bool(fit_intercept=fit_intercept)
     signs, labels = encode_signs(y, labels)
-    examples = SignedExamples(X, signs, bias=bool(bias))
-    about = DataDescription(examples.count, examples.features, bool(bias), labels.negative, labels.positive)
-    return SeparabilitySearch(examples, about, int(passes), float(seconds), tell or (lambda _: None)).run()
+    examples = SignedExamples(X, signs, bias=bool(fit_intercept))
+    about = DataDescription(examples.count, examples.features, bool(fit_intercept), labels.negative, labels.positive)
+    return SeparabilitySearch(examples, about, int(passes), float(time_limit), tell or (lambda _: None)).run()

@@ -17,7 +17,11 @@ def proof_from(document: dict[str, Any]) -> Proof:
     try:
         labels = document["labels"]
         about = DataDescription(
-            document["examples"], document["features"], document["bias"], labels["negative"], labels["positive"]
+            document["examples"],
+            document["features"],
+            document["fit_intercept"],
+            labels["negative"],
+            labels["positive"],
         )
         if document["separable"] is False:
             pairs = document["combination"]
@@ -26,7 +30,9 @@ def proof_from(document: dict[str, Any]) -> Proof:
         u = _parse_weights(document["witness"], about)
         if document["separable"] is True:
             return Separable(about, u, document["margin"], document["radius"], document["allowance"])
-        return Undecided(about, u, document["wrong"], document["margin"], document["seconds"], tuple(document["tried"]))
+        return Undecided(
+            about, u, document["wrong"], document["margin"], document["time_limit"], tuple(document["tried"])
+        )
     except (KeyError, TypeError, ValueError, IndexError) as problem:
         raise InputError(f"This is no proof of novikoff separable: {problem!r}. Write it anew with --proof.") from None
 
@@ -44,5 +50,5 @@ def _parse_weights(document: dict[str, Any], about: DataDescription) -> NDArray[
             raise ValueError(f"feature {j}")
         u[j + bool(about.bias)] = value
     if about.bias:
-        u[0] = document["bias"]
+        u[0] = document["intercept"]
     return u

@@ -70,7 +70,7 @@ class Proof(ABC):
             "separable": self.separable,
             "examples": about.examples,
             "features": about.features,
-            "bias": about.bias,
+            "fit_intercept": about.bias,
             "labels": {"negative": about.negative, "positive": about.positive},
             **self._proof_to_dict(),
         }
@@ -203,7 +203,7 @@ class Undecided(Proof):
         return {
             "wrong": self.wrong,
             "margin": self.margin,
-            "seconds": self.seconds,
+            "time_limit": self.seconds,
             "tried": list(self.tried),
             "witness": _to_sparse_dict(self.witness, self.about.bias),
         }
@@ -212,7 +212,7 @@ class Undecided(Proof):
         return "\n".join(
             [
                 f"undecided   {self.about}",
-                f"budget      {self.seconds:g} seconds; tried: {'; '.join(self.tried)}",
+                f"time limit  {self.seconds:g} seconds; tried: {'; '.join(self.tried)}",
                 f"best so far {self.wrong:,} examples on the wrong side, margin {self.margin:.6g}",
             ]
         )
@@ -222,4 +222,4 @@ def _to_sparse_dict(u: NDArray[np.float64], bias: bool) -> dict[str, Any]:
     features = u[1:] if bias else u
     used = np.flatnonzero(features)
     pairs = [[int(j), float(features[j])] for j in used]
-    return {"bias": float(u[0]) if bias else None, "weights": pairs}
+    return {"intercept": float(u[0]) if bias else None, "weights": pairs}

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.internals import silence_order_warnings
 from novikoff.certificates.separability import cycling_perceptron, gordan, linear_program
 from novikoff.certificates.separability.proofs import DataDescription, NotSeparable, Separable, Undecided
 from novikoff.certificates.separability.signed_rows import SignedExamples, scale_to_integers
@@ -95,7 +96,7 @@ class SeparabilitySearch:
         from novikoff.linear.perceptron import Perceptron
 
         thick = float(np.asarray(self.examples.scaled.power(2).sum(axis=1)).max())
-        learner = Perceptron(bias=False, margin=thick)
+        learner = Perceptron(fit_intercept=False, margin=thick)
         until, next_check, before = time.perf_counter() + self._left() / 2, 4, 2 * self.examples.count
         self._note_attempt(f"the Perceptron, up to {self.passes:,} passes")
         try:
@@ -115,7 +116,7 @@ class SeparabilitySearch:
         """One pass over all rows, then some over those whose score is not well above the margin, which are few: the
         bound on the updates holds for any order. Returns how many rows were missed after the first."""
         matrix, signs = self.examples.scaled, self.examples.signs
-        learner._warns_of_sorted_labels = False
+        silence_order_warnings(learner)
         learner.partial_fit(matrix, signs, classes=[-1, 1])
         scores = signs * (matrix @ learner.coef_[0])
         missed = int(np.count_nonzero(scores <= 0.0))

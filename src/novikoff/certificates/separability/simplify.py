@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates.max_margin import maximize_margin
+from novikoff.certificates.search.max_margin import maximize_margin
 from novikoff.certificates.separability import exact_arithmetic
 from novikoff.certificates.separability.signed_rows import SignedExamples
 

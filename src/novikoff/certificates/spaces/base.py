@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
+from novikoff.base.internals import outcome_type_of
 from novikoff.base.online_classifier import OnlineClassifier
-from novikoff.certificates.witness_selection import NamedWitness
+from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.data.rows import Rows
 from novikoff.theory.bounds import Evidence
 
@@ -49,8 +50,8 @@ SPACES = {
 
 def find_space(model: OnlineClassifier) -> Space | None:
     """None where the theorems are about the two sides of a vector of weights."""
-    if model.outcomes == "sides":
+    if outcome_type_of(model) == "sides":
         return None
-    module, name = SPACES[model.outcomes]
+    module, name = SPACES[outcome_type_of(model)]
     space: Space = getattr(import_module(f"novikoff.certificates.spaces.{module}"), name)(model)
     return space

@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.internals import require_state
 from novikoff.certificates.multiclass_sample import join_rows
+from novikoff.certificates.search.witness_selection import MIN_NORM, NamedWitness, SampleEvidence, select_best_witnesses
 from novikoff.certificates.spaces import kernel_search
 from novikoff.certificates.spaces.base import ExampleStream
 from novikoff.certificates.spaces.kernel_measure import (
@@ -29,7 +31,6 @@ from novikoff.certificates.spaces.kernel_measure import (
     evaluate_kernel,
     measure_kernel_witnesses,
 )
-from novikoff.certificates.witness_selection import MIN_NORM, NamedWitness, SampleEvidence, select_best_witnesses
 from novikoff.core.kernel.expansion import N_SUPPORT
 from novikoff.data.rows import Rows, Sparse, count_rows, slice_rows
 from novikoff.kernels.bytecode import compile_kernel
@@ -37,6 +38,7 @@ from novikoff.kernels.expression import Precomputed
 from novikoff.kernels.gram import to_canonical_sparse
 from novikoff.kernels.parser import as_kernel
 from novikoff.kernels.support_set import support_rows
+from novikoff.multiclass.internals import inner_column_bounds_of
 from novikoff.theory.bounds import Bound, Evidence
 
 MAX_SUPPORT_EXAMPLES = 2000  # examples that u is made of, at most
@@ -97,17 +99,17 @@ class KernelSpace:
 
     @property
     def features(self) -> int:
-        return int(max(1, self.model._require_fitted().features))
+        return int(max(1, require_state(self.model).features))
 
     @property
     def columns(self) -> int:
-        return int(self.model._require_fitted().columns)
+        return int(require_state(self.model).columns)
 
     @cached_property
     def bounds(self) -> Sequence[Bound]:
         """Of a column, or of the only one."""
         found: Sequence[Bound] = self.model.bounds()
-        return found if self.columns == 1 or not found else self.model._inner_column_bounds()
+        return found if self.columns == 1 or not found else inner_column_bounds_of(self.model)
 
     def make_sampler(self) -> KernelStreamSampler:
         return KernelStreamSampler()
@@ -156,7 +158,7 @@ class KernelSpace:
             and count_rows(sample.rows) <= MAX_SUPPORT_EXAMPLES
         ):
             return build_support(to_canonical_sparse(sample.rows, self.features), sample.numbers, self.features)
-        state = self.model._require_fitted()
+        state = require_state(self.model)
         numbers, once = np.unique(self._support_numbers(sample.total), return_index=True)
         weight = np.abs(self.model.dual_coef_).sum(axis=0)[once]
         weight[sample.labels[numbers] < 0] = 0.0
@@ -175,7 +177,7 @@ class KernelSpace:
 
     def _support_numbers(self, total: int) -> NDArray[np.int64]:
         """Which examples of a pass those are that were kept."""
-        dual = self.model._require_fitted().dual
+        dual = require_state(self.model).dual
         numbers: NDArray[np.int64] = (dual.first[: int(dual.counts[N_SUPPORT])] - 1) % max(1, total)
         return numbers
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates import multiclass_search
+from novikoff.base.internals import require_state
 from novikoff.certificates.margin_histogram import HistogramBuilder, normalize
 from novikoff.certificates.measure import (
     OUTWARD_TOLERANCE,
@@ -20,6 +20,8 @@ from novikoff.certificates.measure import (
     max_power_sum,
 )
 from novikoff.certificates.multiclass_sample import MulticlassSample, MulticlassStreamSampler, mark_included
+from novikoff.certificates.search import multiclass_search
+from novikoff.certificates.search.witness_selection import MIN_NORM, NamedWitness, SampleEvidence, select_best_witnesses
 from novikoff.certificates.spaces.base import ExampleStream
 from novikoff.certificates.spaces.pairwise_measure import (
     PairwiseMeasurer,
@@ -29,8 +31,8 @@ from novikoff.certificates.spaces.pairwise_measure import (
     measure_preferences,
     pad_columns,
 )
-from novikoff.certificates.witness_selection import MIN_NORM, NamedWitness, SampleEvidence, select_best_witnesses
 from novikoff.core.multiclass.schemes import LABEL_TREE, columns_needed, radius_factor
+from novikoff.multiclass.internals import encode_targets, scheme_of, weights_of
 from novikoff.theory.bounds import Evidence
 
 
@@ -42,11 +44,11 @@ class PairwiseSpace:
 
     @cached_property
     def known(self) -> int:
-        return len(self.model._require_fitted().labels)
+        return len(require_state(self.model).labels)
 
     @cached_property
     def scheme(self) -> Any:
-        return self.model._scheme(self.model._require_fitted().labels)
+        return scheme_of(self.model, require_state(self.model).labels)
 
     @property
     def columns(self) -> int:
@@ -58,13 +60,13 @@ class PairwiseSpace:
 
     @property
     def bias(self) -> bool:
-        return bool(self.model.bias)
+        return bool(self.model.fit_intercept)
 
     def make_sampler(self) -> MulticlassStreamSampler:
         return MulticlassStreamSampler()
 
     def slots(self) -> int:
-        return int(self.model._require_fitted().features + 1) * self.columns
+        return int(require_state(self.model).features + 1) * self.columns
 
     def witnesses(self, sample: MulticlassSample, budget: int) -> list[NamedWitness]:
         bounds = [bound for bound in self.model.bounds() if bound.by_witness]
@@ -81,9 +83,9 @@ class PairwiseSpace:
 
     def _directions(self, sample: MulticlassSample, budget: int) -> Mapping[str, NDArray[np.float64]]:
         """By the machine for rivals, where classes are such."""
-        if len(self.model._encode_targets(sample.codes).classes) == 0:
+        if len(encode_targets(self.model, sample.codes).classes) == 0:
             return {}
-        features = self.model._require_fitted().features
+        features = require_state(self.model).features
         found = multiclass_search.find_directions(
             sample, self.known, features, bias=self.bias, stretch=self.stretch, budget=budget
         )
@@ -98,7 +100,7 @@ class PairwiseSpace:
 
     def _own(self) -> NDArray[np.float64]:
         """What the learner itself has found."""
-        u: NDArray[np.float64] = self.model._weights()
+        u: NDArray[np.float64] = weights_of(self.model)
         if not self.bias:
             u[0] = 0.0
         # What all columns have in common is in no preference, and only makes u longer.
@@ -120,7 +122,7 @@ class PairwiseSpace:
 
         def iter_targets() -> Iterator[PreferenceBatch]:
             for rows, codes in stream():
-                yield rows, self.model._encode_targets(codes), mark_included(codes)
+                yield rows, encode_targets(self.model, codes), mark_included(codes)
 
         measured = measure_preferences(meter, iter_targets(), self.stretch)
         return measured, self.evidence(found, measured, stream, passes)
@@ -147,7 +149,7 @@ class PairwiseSpace:
         tallies = [HistogramBuilder() for _ in wide]
         workspace = allocate_workspace(self.columns)
         for rows, codes in stream():
-            targets, there, out = self.model._encode_targets(codes), mark_included(codes), np.empty(len(codes))
+            targets, there, out = encode_targets(self.model, codes), mark_included(codes), np.empty(len(codes))
             for u, tally in zip(wide, tallies, strict=True):
                 if u is not None:
                     find_worst_margins(
@@ -178,7 +180,7 @@ class _PairwiseEvidence(SampleEvidence):
         space, out = self.space, np.empty(len(sample.labels))
         find_worst_margins(
             space.scheme,
-            space.model._encode_targets(sample.codes),
+            encode_targets(space.model, sample.codes),
             sample.labels,
             sample.rows,
             pad_columns(direction, space.columns),

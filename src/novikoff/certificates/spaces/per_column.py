@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.certificates import witness_search
+from novikoff.base.internals import require_state
 from novikoff.certificates.measure import (
     SignedBatch,
     WitnessMeasurement,
@@ -25,8 +25,10 @@ from novikoff.certificates.measure import (
     to_measurement,
 )
 from novikoff.certificates.multiclass_sample import MulticlassSample, MulticlassStreamSampler
+from novikoff.certificates.search import witness_search
+from novikoff.certificates.search.witness_selection import NamedWitness, select_witnesses
 from novikoff.certificates.spaces.base import ExampleStream
-from novikoff.certificates.witness_selection import NamedWitness, select_witnesses
+from novikoff.multiclass.internals import column_sides_of, count_used_columns, inner_column_bounds_of
 from novikoff.theory.bounds import Bound, Evidence
 
 MAX_COLUMNS = 1000
@@ -41,28 +43,28 @@ class PerColumnSpace:
 
     @cached_property
     def columns(self) -> int:
-        return int(self.model._n_used_columns(self.model._require_fitted()))
+        return int(count_used_columns(self.model, require_state(self.model)))
 
     @cached_property
     def bounds(self) -> Sequence[Bound]:
         """Of a column."""
-        found: Sequence[Bound] = self.model._inner_column_bounds()
+        found: Sequence[Bound] = inner_column_bounds_of(self.model)
         return found
 
     @property
     def bias(self) -> bool:
-        return bool(self.model.bias)
+        return bool(self.model.fit_intercept)
 
     def make_sampler(self) -> MulticlassStreamSampler:
         return MulticlassStreamSampler()
 
     def slots(self) -> int:
-        return int(self.model._require_fitted().features + 1) * self.columns
+        return int(require_state(self.model).features + 1) * self.columns
 
     def witnesses(self, sample: MulticlassSample, budget: int) -> list[NamedWitness]:
         if not self.model.bounds() or not 0 < self.columns <= MAX_COLUMNS:
             return []
-        u = np.zeros((self.model._require_fitted().features + 1, self.columns), np.float32)
+        u = np.zeros((require_state(self.model).features + 1, self.columns), np.float32)
         widths: list[float] = []
         for c in range(self.columns):
             best = self._best_for_column(sample, c, budget // self.columns)
@@ -73,11 +75,11 @@ class PerColumnSpace:
 
     def _best_for_column(self, sample: MulticlassSample, c: int, budget: int) -> NamedWitness | None:
         """The best for the tightest of a column's theorems."""
-        own = witness_search.BinarySample(sample.rows, self.model.sides(sample.codes, c), sample.total)
+        own = witness_search.BinarySample(sample.rows, column_sides_of(self.model, sample.codes, c), sample.total)
         if not own.labels.any():
             return None
         directions = witness_search.find_directions(
-            own, self.model._require_fitted().features, bias=self.bias, budget=budget
+            own, require_state(self.model).features, bias=self.bias, budget=budget
         )
         found = select_witnesses(self.bounds, directions, own, bias=self.bias, target={})
 
@@ -115,7 +117,7 @@ class PerColumnSpace:
         wide = [part.astype(np.float64) for part in parts]
         for rows, codes in stream():
             for c in range(self.columns):
-                measure_rows(rows, self.model.sides(codes, c), wide[c], float(self.bias), widths[c], sums[c])
+                measure_rows(rows, column_sides_of(self.model, codes, c), wide[c], float(self.bias), widths[c], sums[c])
         done = [to_measurement(parts[c], widths[c].tolist(), sums[c]) for c in range(self.columns)]
         return [m._replace(margin=m.margin if m.examples else 0.0) for m in done]
 
@@ -141,7 +143,7 @@ class PerColumnSpace:
     def _column_batches(self, stream: ExampleStream, c: int) -> Any:
         def batches() -> Iterator[SignedBatch]:
             for rows, codes in stream():
-                sides: NDArray[np.int8] = self.model.sides(codes, c)
+                sides: NDArray[np.int8] = column_sides_of(self.model, codes, c)
                 yield rows, sides
 
         return batches

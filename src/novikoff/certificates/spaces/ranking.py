@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.internals import require_state
 from novikoff.certificates.measure import (
     OUTWARD_TOLERANCE,
     SignedBatch,
@@ -17,6 +18,13 @@ from novikoff.certificates.measure import (
     init_sums,
     max_power_sum,
     to_measurement,
+)
+from novikoff.certificates.search.witness_selection import (
+    MIN_NORM,
+    NamedWitness,
+    SampleEvidence,
+    extract_direction,
+    select_best_witnesses,
 )
 from novikoff.certificates.spaces.base import ExampleStream
 from novikoff.certificates.spaces.ranking_measure import (
@@ -27,13 +35,6 @@ from novikoff.certificates.spaces.ranking_measure import (
     measure_queries,
     radius_factor,
     sq_radius_factor,
-)
-from novikoff.certificates.witness_selection import (
-    MIN_NORM,
-    NamedWitness,
-    SampleEvidence,
-    extract_direction,
-    select_best_witnesses,
 )
 from novikoff.theory.bounds import Evidence
 
@@ -46,7 +47,7 @@ class RankingSpace:
         return QueryStreamSampler()
 
     def slots(self) -> int:
-        return int(self.model._require_fitted().features) + 1
+        return int(require_state(self.model).features) + 1
 
     def witnesses(self, sample: QuerySample, budget: int) -> list[NamedWitness]:
         """What the learner itself has found, at its best length."""

@@ -20,7 +20,7 @@ examples:
   novikoff theory binomial --mistakes 3 --examples 1000 --delta 0.05
   novikoff theory size --class k-cnf --variables 20 --k 3
   novikoff theory mistakes winnow --literals 5 --features 1000
-  novikoff theory shatter half-spaces --points "0,0 1,0 0,1 1,1" --picture square.html
+  novikoff theory shatter half-spaces --points "0,0 1,0 0,1 1,1" --plot square.html
 """
 
 

@@ -26,7 +26,7 @@ def add_topic(topics: Any, name: str, about: str, answer: AnswerFunction, exampl
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
-    parser.add_argument("--quiet", action="store_true", help="nothing but the answer, as always here")
+    parser.add_argument("-q", "--quiet", action="store_true", help="nothing but the answer, as always here")
     parser.set_defaults(answer=answer)
     return parser
 

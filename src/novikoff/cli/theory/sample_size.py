@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from novikoff.cli.model_output import check_writable
+from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.theory.common import (
     add_dimension_options,
     add_finite_class_options,

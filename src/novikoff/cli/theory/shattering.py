@@ -7,14 +7,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from novikoff.cli.model_output import check_writable
+from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.theory.common import add_topic, print_answer
 from novikoff.errors import InputError
 
 CLASS_NAMES = ("half-lines", "intervals", "half-spaces", "rectangles")
 SHATTER_EXAMPLES = """\
   novikoff theory shatter half-spaces --points "0,0 1,0 0,1"
-  novikoff theory shatter half-spaces --points "0,0 1,0 0,1 1,1" --picture square.html
+  novikoff theory shatter half-spaces --points "0,0 1,0 0,1 1,1" --plot square.html
   novikoff theory shatter rectangles --points "1,0 -1,0 0,1 0,-1"
   novikoff theory shatter intervals --points "1 2 3" --json
 """
@@ -32,7 +32,7 @@ def add_topics(topics: Any) -> None:
     about = "whether a class shatters points: every labelling with its set, or one labelling that it has not"
     parser = add_topic(topics, "shatter", about, _answer_shatter, SHATTER_EXAMPLES)
     _add_points(parser)
-    parser.add_argument("--picture", metavar="FILE.html", help="draw the labellings of points in the plane as a page")
+    parser.add_argument("--plot", metavar="FILE.html", help="draw the labellings of points in the plane as a page")
     about = "how many labellings of the points a class has, and the VC dimension on them"
     _add_points(add_topic(topics, "growth", about, _answer_growth, GROWTH_EXAMPLES))
     about = "the VC dimension of a finite class: a row for each hypothesis, 0 or 1 for each element"
@@ -76,10 +76,10 @@ def _answer_shatter(options: argparse.Namespace) -> int:
     from novikoff.theory.vc import GEOMETRIC, shattering
 
     points = _read_points(options)
-    if options.picture:
-        check_writable(Path(options.picture))
+    if options.plot:
+        check_writable(Path(options.plot))
     found = shattering(GEOMETRIC[options.concepts], points)
-    if options.picture:
+    if options.plot:
         _write_picture(options, found)
     signs = "".join("+" if label else "−" for label in found.missing or ())
     if found.shattered:
@@ -88,13 +88,13 @@ def _answer_shatter(options: argparse.Namespace) -> int:
     else:
         sentence = f"Not shattered: {options.concepts} have no set with the labelling {signs} (+ inside, − outside)."
         lines = [f"because     {found.why}"] if found.why else []
-    lines += [f"picture     {Path(options.picture)}"] if options.picture else []
+    lines += [f"plot        {Path(options.plot)}"] if options.plot else []
     about = {
         "class": options.concepts,
         "points": [[str(v) for v in point] for point in found.points],
         "shattered": found.shattered,
         "missing": None if found.missing is None else list(found.missing),
-        "why": found.why or None,
+        "reason": found.why or None,
         "hypotheses": {_format_signs(labels): str(hypothesis) for labels, hypothesis in found.hypotheses.items()},
     }
     print_answer(options, "\n".join([sentence, *lines]), about)
@@ -109,7 +109,7 @@ def _write_picture(options: argparse.Namespace, found: Any) -> None:
     from novikoff.model_file import write_atomically
     from novikoff.reports.shattering_page import build_page
 
-    write_atomically(Path(options.picture), build_page(options.concepts, found).encode())
+    write_atomically(Path(options.plot), build_page(options.concepts, found).encode())
 
 
 def _answer_growth(options: argparse.Namespace) -> int:

@@ -76,7 +76,7 @@ class MapSpec:
                 f" {MAX_DEGREE}, but is {text!r}."
             )
         if bits is not None and not 1 <= bits <= MAX_MAP_BITS:
-            raise InputError(f"map_bits must be from 1 to {MAX_MAP_BITS}, but is {bits}.")
+            raise InputError(f"feature_map_bits must be from 1 to {MAX_MAP_BITS}, but is {bits}.")
         return cls(kind, int(degree), bits)
 
     @property
@@ -96,7 +96,7 @@ class MapSpec:
         if count > MAX_MAP_COLUMNS:
             raise InputError(
                 f"The map {self.text} makes {count:,} columns of {features:,} features, more than {MAX_MAP_COLUMNS:,}:"
-                " hash them, for example with --map-bits 22 (map_bits=22)."
+                " hash them, for example with --feature-map-bits 22 (feature_map_bits=22)."
             )
         return count
 

@@ -189,5 +189,5 @@ def format_excerpt(text: TextSpan, start: int, stop: int) -> str:
 
 
 def check_no_bits(options: Any, name: str) -> None:
-    if options.bits:
-        raise InputError(f"--bits hashes feature names, but {name} has column numbers: leave it out.")
+    if options.hash_bits:
+        raise InputError(f"--hash-bits hashes feature names, but {name} has column numbers: leave it out.")

@@ -44,7 +44,7 @@ from novikoff.data.text_source import TextBlock
 from novikoff.errors import InputError
 
 TABLE_OPTIONS = (
-    "label", "delimiter", "signed", "largest", "text", "words", "letters", "scale",
+    "label", "delimiter", "signed_hash", "collisions", "text", "word_ngrams", "char_ngrams", "term_weighting",
     "ignore", "columns", "categorical", "numeric", "weight", "missing", "quote",
 )  # fmt: skip
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
@@ -72,7 +72,7 @@ class CsvParser(TableParser):
         self.out = self.allocate_output(rows)._replace(problems=uninitialised((records, 5), "int64"))
         self.target = places.index(self.table.target) if self.table.target in places else ABSENT
         self.weight = ABSENT if self.table.weight is None or not self.has_weights() else places.index(self.table.weight)
-        if self.table.bits is not None:
+        if self.table.hash_bits is not None:
             self.into: NumericRows | SelectedRows | HashedRows = self._hashed(size, rows)
         else:
             self.into = self._numbers(size) if self._is_plain() else self._chosen(rows)
@@ -106,7 +106,12 @@ class CsvParser(TableParser):
         table, kinds = self.table, self._kinds()
         there = [c for c in table.features if c in self.places or self.missing_policy == INDICATE]
         lacking = sum(c not in self.places for c in there)
-        terms = size + 16 + rows * lacking + (count_max_terms(size, table.words, table.letters) if table.texts else 0)
+        terms = (
+            size
+            + 16
+            + rows * lacking
+            + (count_max_terms(size, table.word_ngrams, table.char_ngrams) if table.texts else 0)
+        )
         return HashedRows(
             to=self.allocate_terms(terms),
             starts=buffers.zeros(rows + 1, "int64"),
@@ -118,7 +123,7 @@ class CsvParser(TableParser):
             indicators=self.indicators,
             numeric_mask=_build_numeric_mask(kinds),
             numbers=buffers.zeros(len(kinds) + 8, "float32"),
-            words=allocate_workspace(size, table.words, table.letters, table.lower, table.scale)
+            words=allocate_workspace(size, table.word_ngrams, table.char_ngrams, table.lowercase, table.term_weighting)
             if table.texts
             else NoNgrams(0),
             missing=self.missing_policy,
@@ -166,7 +171,7 @@ class CsvParser(TableParser):
             weights=out.weights[:rows],
             line_of=out.line_of[:rows],
             lines=lines,
-            features=1 << table.bits if table.bits else self.width,
+            features=1 << table.hash_bits if table.hash_bits else self.width,
             problems=self.problems(block, out, wrong),
             hashes=into.to.hashes[: len(into.to.spans)] if isinstance(into, HashedRows) else buffers.zeros(0, "uint64"),
             spans=into.to.spans if isinstance(into, HashedRows) else buffers.zeros((0, 4), "int64"),

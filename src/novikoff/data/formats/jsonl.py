@@ -5,9 +5,9 @@ one that is named label, class, target or y, as in tables. It is a number, a str
 for learners of several labels; where the first lines have strings and others, all labels are texts. A line without a
 label, or with null, is no example but a problem, unless examples may be without a label. --text declares fields, with
 commas between them, whose strings are texts: their words are the features, as with labelled text (see `words.py`);
---scale looks at each text by itself. --numeric reads the strings of fields as numbers, --weight names the field with
-the example's weight. null is no feature; with --missing indicator or error, null and the strings that are missing
-values in tables are missing. A field that an object lacks never is: objects have no fixed set of fields.
+--term-weighting looks at each text by itself. --numeric reads the strings of fields as numbers, --weight names the
+field with the example's weight. null is no feature; with --missing indicator or error, null and the strings that are
+missing values in tables are missing. A field that an object lacks never is: objects have no fixed set of fields.
 
 Features have names in a dictionary where the first lines of a file make few of them, as in tables; otherwise they are
 hashed. Streams that can be read once only are hashed, too: what they bring later is not known.
@@ -79,8 +79,8 @@ LITERAL_LABELS = {IS_TRUE: True, IS_FALSE: False, IS_ABSENT: None}
 class JsonParser(Parser):
     def __init__(self, settled: JsonLines, named: bool, unlabelled: bool) -> None:
         self.settled, self.unlabelled = settled, unlabelled
-        self.named = named or settled.bits == 0
-        self.used = allocate_terms(0, bits=settled.bits, signed=settled.signed, named=False).used
+        self.named = named or settled.hash_bits == 0
+        self.used = allocate_terms(0, bits=settled.hash_bits, signed=settled.signed_hash, named=False).used
         self.size = 0
         self.room: NoNgrams | NgramWorkspace
 
@@ -88,14 +88,14 @@ class JsonParser(Parser):
         """For a block of so many bytes: a value and what separates it have two bytes or more."""
         self.size = size
         fmt = self.settled
-        lines, terms = size // 2 + 2, count_max_terms(size, fmt.words + 1, fmt.letters)
+        lines, terms = size // 2 + 2, count_max_terms(size, fmt.word_ngrams + 1, fmt.char_ngrams)
         texts = [hash_name(path.encode()) for path in fmt.texts]
         self.to = allocate_terms(
-            terms, bits=fmt.bits, signed=fmt.signed, named=self.named, largest=fmt.largest
+            terms, bits=fmt.hash_bits, signed=fmt.signed_hash, named=self.named, largest=fmt.collisions == "max"
         )._replace(used=self.used)
         self.room = NoNgrams(0)
         if texts:
-            self.room = allocate_workspace(size, fmt.words, fmt.letters, fmt.lower, fmt.scale)
+            self.room = allocate_workspace(size, fmt.word_ngrams, fmt.char_ngrams, fmt.lowercase, fmt.term_weighting)
         self.machine = JsonParserState(
             label=uint64(hash_name(fmt.label.encode())),
             texts=buffers.array(texts, "uint64"),
@@ -136,7 +136,7 @@ class JsonParser(Parser):
     def parse(self, block: TextBlock) -> ParsedBlock:
         if block.size > self.size:
             self._ensure_capacity(block.size)
-        out, to, bits = self.out, self.to, self.settled.bits
+        out, to, bits = self.out, self.to, self.settled.hash_bits
         rows, lines, wrong = parse_json_block(block.text, block.stop, self.machine, self.room, self.unlabelled, to, out)
         keys, label = out.keys[:rows], build_json_decoder(block, out)
         if self.settled.label_texts:
@@ -203,13 +203,13 @@ def _format_label(label: Any) -> Any:
 class JsonLines(Format):
     label: str
     text: str | None = None
-    words: int = 1
-    letters: int = 0
-    lower: bool = True
-    scale: str = DEFAULT_SCALE
-    bits: int = DEFAULT_HASH_BITS
-    signed: bool = False
-    largest: bool = False
+    word_ngrams: int = 1
+    char_ngrams: int = 0
+    lowercase: bool = True
+    term_weighting: str = DEFAULT_SCALE
+    hash_bits: int = DEFAULT_HASH_BITS
+    signed_hash: bool = False
+    collisions: str = "sum"
     ignore: tuple[str, ...] = ()
     """Fields that are no features."""
     only: tuple[str, ...] = ()
@@ -226,18 +226,18 @@ class JsonLines(Format):
 
     name: ClassVar[str] = "jsonl"
     options: ClassVar[tuple[str, ...]] = (
-        "label", "text", "signed", "largest", "words", "letters", "scale", "ignore", "columns", "categorical",
-        "numeric", "weight", "missing",
+        "label", "text", "signed_hash", "collisions", "word_ngrams", "char_ngrams", "term_weighting", "ignore",
+        "columns", "categorical", "numeric", "weight", "missing",
     )  # fmt: skip
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> JsonLines:
-        reject_options(options, "jsonl", ("delimiter", "header", "several_labels", "interactions"))
+        reject_options(options, "jsonl", ("delimiter", "header", "multilabel", "interactions"))
         if options.text is None:
-            reject_options(options, "jsonl without --text", ("words", "letters", "scale"))
+            reject_options(options, "jsonl without --text", ("word_ngrams", "char_ngrams", "term_weighting"))
         survey = survey_objects(head)
         label = options.label if options.label is not None else find_label_field(survey, title)
-        how: dict[str, Any] = {"signed": bool(options.signed), "largest": bool(options.largest)}
+        how: dict[str, Any] = {"signed_hash": bool(options.signed_hash), "collisions": options.collisions}
         chosen = {"ignore": options.ignore, "only": options.columns, "categorical": options.categorical}
         said = {"numeric": options.numeric, "weight": options.weight, "missing": options.missing}
         deep = next((name for name in (*options.ignore, *options.columns) if "." in name), None)
@@ -256,15 +256,15 @@ class JsonLines(Format):
             check_roles({option: [path.split(".")[0] for path in paths], "--ignore": options.ignore}, title, "field")
         how["label_texts"] = LabelField(label, survey.values_at(label)).is_mixed
         made = cls(label, options.text, **how, **resolve_ngram_options(options), **chosen, **said)
-        made = replace(made, bits=made._bits(options, survey, title))
+        made = replace(made, hash_bits=made._bits(options, survey, title))
         made.__dict__["survey"] = survey
         return made
 
     def _bits(self, options: Any, survey: JsonSurvey, title: str) -> int:
         """Of hashed features; 0 where a dictionary will do."""
-        if options.bits is not None:
-            return int(options.bits)
-        hashes = self.texts or options.hashes_names or options.signed or options.map is not None
+        if options.hash_bits is not None:
+            return int(options.hash_bits)
+        hashes = self.texts or options.hashes_names or options.signed_hash or options.feature_map is not None
         if hashes or not os.path.isfile(title):
             return DEFAULT_HASH_BITS
         return 0 if has_few_names(survey, self._is_left_out, self.categorical) else DEFAULT_HASH_BITS
@@ -354,7 +354,9 @@ class JsonLines(Format):
         start, stop, number, _ = (int(n) for n in span)
         line = block.text[start:stop].tobytes()
         chosen = self.ignore, self.fields_read, self.categorical, self.numeric, self.weight, self.missing
-        return list_feature_names(line, self.label, self.texts, self.words, self.letters, self.lower, *chosen)[number]
+        return list_feature_names(
+            line, self.label, self.texts, self.word_ngrams, self.char_ngrams, self.lowercase, *chosen
+        )[number]
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -362,4 +364,4 @@ class JsonLines(Format):
 
     @property
     def bits_used(self) -> int:
-        return self.bits
+        return self.hash_bits

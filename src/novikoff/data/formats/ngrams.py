@@ -95,16 +95,16 @@ def reject_options(options: Any, name: str, unfit: tuple[str, ...]) -> None:
 
 def resolve_ngram_options(options: Any) -> dict[str, Any]:
     """What the user has said about words, with what was left open settled."""
-    words = 1 if options.words is None else options.words
-    letters = options.letters or 0
-    scale = options.scale or DEFAULT_SCALE
+    words = 1 if options.word_ngrams is None else options.word_ngrams
+    letters = options.char_ngrams or 0
+    scale = options.term_weighting or DEFAULT_SCALE
     if not 1 <= words <= MAX_WORD_NGRAM:
-        raise InputError(f"--words must be from 1 to {MAX_WORD_NGRAM}, but is {words}.")
+        raise InputError(f"--word-ngrams must be from 1 to {MAX_WORD_NGRAM}, but is {words}.")
     if not 0 <= letters <= MAX_CHAR_NGRAM:
-        raise InputError(f"--letters must be from 1 to {MAX_CHAR_NGRAM}, but is {letters}.")
+        raise InputError(f"--char-ngrams must be from 1 to {MAX_CHAR_NGRAM}, but is {letters}.")
     if scale not in SCALES:
-        raise InputError(f"--scale must be one of {', '.join(SCALES)}, but is {scale!r}.")
-    return {"words": words, "letters": letters, "lower": bool(options.lower), "scale": scale}
+        raise InputError(f"--term-weighting must be one of {', '.join(SCALES)}, but is {scale!r}.")
+    return {"word_ngrams": words, "char_ngrams": letters, "lowercase": bool(options.lowercase), "term_weighting": scale}
 
 
 def count_max_terms(size: int, words: int, letters: int) -> int:

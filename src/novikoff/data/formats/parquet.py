@@ -170,7 +170,7 @@ class ParquetParser(TableParser):
             weights=weights,
             line_of=line_of,
             lines=count,
-            features=1 << table.bits if table.bits else self.width,
+            features=1 << table.hash_bits if table.hash_bits else self.width,
             problems=problems,
             hashes=to.hashes[: len(to.spans)] if to is not None else np.zeros(0, np.uint64),
             spans=to.spans if to is not None else np.zeros((0, 4), np.int64),
@@ -179,7 +179,7 @@ class ParquetParser(TableParser):
 
     def _rows(self, block: TextBlock, piece: CodedTable) -> tuple[Dense | Sparse, HashedTerms | None]:
         table = self.table
-        if table.bits is None:
+        if table.hash_bits is None:
             features = np.nan_to_num(piece.numbers[piece.good][:, table.features], nan=0.0)
             return Dense(features.ravel(), self.width), None
         size, words = block.stop - PADDING_BYTES, bool(table.texts)
@@ -189,7 +189,9 @@ class ParquetParser(TableParser):
             self.slots = self.allocate_terms(self.terms)
             self.room: NoNgrams | NgramWorkspace = NoNgrams(0)
         if words:
-            self.room = allocate_workspace(size, table.words, table.letters, table.lower, table.scale)
+            self.room = allocate_workspace(
+                size, table.word_ngrams, table.char_ngrams, table.lowercase, table.term_weighting
+            )
         starts = np.zeros(len(piece.good) + 1, np.int64)
         rows = hash_rows(
             block.text, piece, self.kinds, self.seeds, self.char_seeds, self.indicators, self.missing_policy ==
@@ -201,7 +203,9 @@ class ParquetParser(TableParser):
         """How many terms the texts of all rows can have at most. A text that many rows have is in the block once."""
         lengths = np.append(piece.stops - piece.starts, 0)  # 0 for ABSENT
         codes = piece.codes[piece.good][:, list(self.table.texts)]
-        return count_max_terms(int(lengths[codes].sum()) + 2 * codes.size, self.table.words, self.table.letters)
+        return count_max_terms(
+            int(lengths[codes].sum()) + 2 * codes.size, self.table.word_ngrams, self.table.char_ngrams
+        )
 
     def _problems(self, batch: Any, numbers: Any, codes: Any, damaged: Any) -> list[BadLine]:
         """The first problem of each row that has one, in the order of the rows; `damaged` says which texts are not
@@ -243,7 +247,7 @@ class Parquet(TableFormat):
     name: ClassVar[str] = "parquet"
     is_text: ClassVar[bool] = False
     options: ClassVar[tuple[str, ...]] = (
-        "label", "signed", "largest", "text", "words", "letters", "scale",
+        "label", "signed_hash", "collisions", "text", "word_ngrams", "char_ngrams", "term_weighting",
         "ignore", "columns", "categorical", "numeric", "weight", "missing",
     )  # fmt: skip
 

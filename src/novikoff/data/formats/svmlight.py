@@ -159,12 +159,12 @@ class Svmlight(Format):
 
     name: ClassVar[str] = "svmlight"
     default_block_bytes: ClassVar[int] = 1 << 21
-    options: ClassVar[tuple[str, ...]] = ("several_labels",)
+    options: ClassVar[tuple[str, ...]] = ("multilabel",)
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> Svmlight:
         check_no_bits(options, "svmlight")
-        return cls(bool(options.several_labels) or has_label_sets(head))
+        return cls(bool(options.multilabel) or has_label_sets(head))
 
     def pieces(self, feed: TextSource, size: int | None) -> Iterator[FileSpan] | None:
         return (

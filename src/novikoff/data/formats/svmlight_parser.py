@@ -291,6 +291,7 @@ def has_colon(text: NDArray[np.uint8], start: int, stop: int) -> bool:
 def parse_lines(
     tile: Tile,
     count: int,
+    has_low_bytes: bool,
     several: bool,
     unlabelled: bool,
     out: SvmlightOutput,
@@ -305,7 +306,7 @@ def parse_lines(
     at = out.starts[row]
     first = 1
     start = PADDING_BYTES
-    controls = count > 0 and has_controls(text, PADDING_BYTES, tile.lines[count - 1] + 1)
+    controls = has_low_bytes and count > 0 and has_controls(text, PADDING_BYTES, tile.lines[count - 1] + 1)
     for line in range(count):
         last = tile.ends[line]
         stop = tile.lines[line]
@@ -343,8 +344,8 @@ def parse_svmlight_block(
 ) -> tuple[int, int, int, int]:
     """All lines of a block: (lines, rows, problems, one more than the largest index)."""
     out.starts[0] = 0
-    count = find_terms(tile.text, stop, COLON, tile.marks, tile.ends, tile.lines)
-    rows, wrong, features = parse_lines(tile, count, several, unlabelled, out, (0, 0, 0, 0), 0)
+    count, has_low_bytes = find_terms(tile.text, stop, COLON, tile.marks, tile.ends, tile.lines)
+    rows, wrong, features = parse_lines(tile, count, has_low_bytes, several, unlabelled, out, (0, 0, 0, 0), 0)
     return count, rows, wrong, features
 
 
@@ -360,9 +361,10 @@ def parse_span(
         end = read_lines(fd, start, stop, tile.text)
         if end < 0:
             return -1, 0, 0, 0
-        count = find_terms(tile.text, end, COLON, tile.marks, tile.ends, tile.lines)
+        count, has_low_bytes = find_terms(tile.text, end, COLON, tile.marks, tile.ends, tile.lines)
         done = (lines, rows, wrong, features)
-        rows, wrong, features = parse_lines(tile, count, several, unlabelled, out, done, start - PADDING_BYTES)
+        away = start - PADDING_BYTES
+        rows, wrong, features = parse_lines(tile, count, has_low_bytes, several, unlabelled, out, done, away)
         lines += count
         start += end - PADDING_BYTES
     return lines, rows, wrong, features

@@ -4,7 +4,7 @@ ignored.
 A table whose features are all numbers gives dense rows, in which a missing value is 0. Any other gives rows of named
 features: a number is the feature named as its column, a category the feature column=value with value 1, a word of a
 text column the feature column=word. Where there are few categories these names have columns of their own, in a
-dictionary; otherwise, and where --bits is given, they are hashed: a category under the hash of its column's name.
+dictionary; otherwise, and where --hash-bits is given, they are hashed: a category under the hash of its column's name.
 Columns without names are named by their number from 1.
 
 The label is the column that --label names, by name or number from 1; else the one that is named label, class, target or
@@ -78,10 +78,10 @@ class TableFormat(Format):
     """That column as the user has said it, or else by its name."""
     header: bool
     """Whether the names are from the file."""
-    bits: int | None
+    hash_bits: int | None
     """Of hashed features, 0 for a dictionary; None where rows are dense."""
-    signed: bool
-    largest: bool
+    signed_hash: bool
+    collisions: str
     ignored: tuple[int, ...] = ()
     """Columns that are no features."""
     texts: tuple[int, ...] = ()
@@ -89,10 +89,10 @@ class TableFormat(Format):
     weight: int | None = None
     """The column with the weights of the rows."""
     missing: str = "absent"
-    words: int = 1
-    letters: int = 0
-    lower: bool = True
-    scale: str = DEFAULT_SCALE
+    word_ngrams: int = 1
+    char_ngrams: int = 0
+    lowercase: bool = True
+    term_weighting: str = DEFAULT_SCALE
 
     def settings(self) -> dict[str, Any]:
         """For the model file. What most tables don't have is left out."""
@@ -104,17 +104,17 @@ class TableFormat(Format):
             "quote": '"',
             "encoding": None,
         }
-        usual |= {"words": 1, "letters": 0, "lower": True, "scale": DEFAULT_SCALE}
+        usual |= {"word_ngrams": 1, "char_ngrams": 0, "lowercase": True, "term_weighting": DEFAULT_SCALE}
         own = {name: value for name, value in asdict(self).items() if name not in usual or value != usual[name]}
         return {"format": self.name, **own}
 
     @property
     def columns(self) -> list[str] | None:
-        return self.feature_columns if self.header and self.bits is None else None
+        return self.feature_columns if self.header and self.hash_bits is None else None
 
     @property
     def bits_used(self) -> int | None:
-        return self.bits
+        return self.hash_bits
 
     @property
     def features(self) -> list[int]:
@@ -136,7 +136,7 @@ class TableFormat(Format):
         if span[3] > 0:
             start, stop, letters, column = (int(place) for place in span)
             text = block.text[start:stop].tobytes()
-            word = format_char_ngram(text, self.lower) if letters else format_word_ngram(text, self.lower)
+            word = format_char_ngram(text, self.lowercase) if letters else format_word_ngram(text, self.lowercase)
             return f"{self.names[column - 1]}={word}"
         column, start, stop = (int(place) for place in span[:3])
         name = self.names[column]
@@ -250,18 +250,18 @@ def resolve_columns(
     features = [c for c in range(len(names)) if c not in left_out and c not in (target, weight)]
     if not features:
         raise InputError(f"{title}: no column is left that is a feature: {join_names(names)}.")
-    dense = all(kinds[c] for c in features) and options.bits is None and options.missing != "indicator"
+    dense = all(kinds[c] for c in features) and options.hash_bits is None and options.missing != "indicator"
     return {
         "names": tuple(names),
         "numeric": tuple(kinds),
         "target": target,
         "label": options.label or names[target],
         "header": header,
-        "bits": None
+        "hash_bits": None
         if dense
         else _choose_hash_bits(options, [survey[c] for c in features if not kinds[c]], bool(texts)),
-        "signed": bool(options.signed) and not dense,
-        "largest": bool(options.largest) and not dense,
+        "signed_hash": bool(options.signed_hash) and not dense,
+        "collisions": "sum" if dense else options.collisions,
         "ignored": tuple(sorted(left_out - {target, weight})),
         "texts": tuple(sorted(texts)),
         "weight": weight,
@@ -272,9 +272,9 @@ def resolve_columns(
 
 def _choose_hash_bits(options: Any, categories: list[SurveyedColumn], texts: bool) -> int:
     """Of hashed features; 0 where a dictionary will do."""
-    if options.bits is not None:
-        return int(options.bits)
-    needs_slots = texts or options.hashes_names or options.signed or options.map is not None
+    if options.hash_bits is not None:
+        return int(options.hash_bits)
+    needs_slots = texts or options.hashes_names or options.signed_hash or options.feature_map is not None
     few = sum(len(column.distinct) for column in categories) <= MAX_DICTIONARY_CATEGORIES
     return DEFAULT_HASH_BITS if needs_slots or not few else 0
 
@@ -338,8 +338,10 @@ class TableParser(Parser):
 
     def allocate_terms(self, terms: int) -> HashedTerms:
         """Room for so many terms; which slots were ever used is not forgotten."""
-        bits = self.table.bits or 0
-        made = allocate_terms(terms, bits=bits, signed=self.table.signed, named=self.named, largest=self.table.largest)
+        bits = self.table.hash_bits or 0
+        made = allocate_terms(
+            terms, bits=bits, signed=self.table.signed_hash, named=self.named, largest=self.table.collisions == "max"
+        )
         made.used[: len(self.used)] = self.used
         self.used = made.used
         return made

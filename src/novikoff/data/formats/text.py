@@ -178,19 +178,21 @@ def parse_text_block(
 class TextParser(Parser):
     def __init__(self, settled: Text, named: bool, unlabelled: bool) -> None:
         self.settled, self.unlabelled = settled, unlabelled
-        self.named = named or settled.bits == 0
+        self.named = named or settled.hash_bits == 0
         self.letters_seed = np.uint64(derive_char_seed(0))
-        self.used = allocate_terms(0, bits=settled.bits, signed=settled.signed, named=False).used
+        self.used = allocate_terms(0, bits=settled.hash_bits, signed=settled.signed_hash, named=False).used
         self.size = 0
 
     def _ensure_capacity(self, size: int) -> None:
         """For a block of so many bytes. Memory that is never written costs nothing."""
         self.size = size
         fmt = self.settled
-        lines, terms = size // 2 + 2, count_max_terms(size, fmt.words, fmt.letters)
-        made = allocate_terms(terms, bits=fmt.bits, signed=fmt.signed, named=self.named, largest=fmt.largest)
+        lines, terms = size // 2 + 2, count_max_terms(size, fmt.word_ngrams, fmt.char_ngrams)
+        made = allocate_terms(
+            terms, bits=fmt.hash_bits, signed=fmt.signed_hash, named=self.named, largest=fmt.collisions == "max"
+        )
         self.to = made._replace(used=self.used)
-        self.room = allocate_workspace(size, fmt.words, fmt.letters, fmt.lower, fmt.scale)
+        self.room = allocate_workspace(size, fmt.word_ngrams, fmt.char_ngrams, fmt.lowercase, fmt.term_weighting)
         self.out = TextOutput(
             starts=np.zeros(lines + 1, np.int64),
             keys=np.zeros(lines, np.uint64),
@@ -214,7 +216,7 @@ class TextParser(Parser):
             weights=np.zeros(0),
             line_of=out.line_of[:rows],
             lines=lines,
-            features=1 << fmt.bits if fmt.bits else 0,
+            features=1 << fmt.hash_bits if fmt.hash_bits else 0,
             problems=[
                 BadLine(line, REASONS[reason][0], self._sentence(reason, format_excerpt(block, start, stop)))
                 for line, reason, start, stop in out.problems[:wrong].tolist()
@@ -242,24 +244,28 @@ def build_text_decoder(block: TextBlock, places: NDArray[np.int64]) -> Callable[
 @dataclass(frozen=True)
 class Text(Format):
     separator: str = "tab"
-    words: int = 1
-    letters: int = 0
-    lower: bool = True
-    scale: str = DEFAULT_SCALE
-    bits: int = DEFAULT_HASH_BITS
-    signed: bool = False
-    largest: bool = False
+    word_ngrams: int = 1
+    char_ngrams: int = 0
+    lowercase: bool = True
+    term_weighting: str = DEFAULT_SCALE
+    hash_bits: int = DEFAULT_HASH_BITS
+    signed_hash: bool = False
+    collisions: str = "sum"
 
     name: ClassVar[str] = "text"
-    options: ClassVar[tuple[str, ...]] = ("signed", "largest", "words", "letters", "scale")
+    options: ClassVar[tuple[str, ...]] = ("signed_hash", "collisions", "word_ngrams", "char_ngrams", "term_weighting")
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> Text:
-        reject_options(options, "text", ("label", "text", "delimiter", "header", "several_labels", "interactions"))
+        reject_options(options, "text", ("label", "text", "delimiter", "header", "multilabel", "interactions"))
         first = next((line for line in head.split(b"\n") if line.strip()), b"")
         separator = "tab" if b"\t" in first.rstrip() and not first.startswith(FASTTEXT_PREFIX) else "blank"
-        bits = DEFAULT_HASH_BITS if options.bits is None else options.bits
-        how: dict[str, Any] = {"bits": bits, "signed": bool(options.signed), "largest": bool(options.largest)}
+        bits = DEFAULT_HASH_BITS if options.hash_bits is None else options.hash_bits
+        how: dict[str, Any] = {
+            "hash_bits": bits,
+            "signed_hash": bool(options.signed_hash),
+            "collisions": options.collisions,
+        }
         return cls(separator, **how, **resolve_ngram_options(options))
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> TextParser:
@@ -268,8 +274,8 @@ class Text(Format):
     def feature_name(self, block: TextBlock, span: NDArray[np.int64]) -> str:
         start, stop, letters, _ = (int(n) for n in span)
         text = block.text[start:stop].tobytes()
-        return format_char_ngram(text, self.lower) if letters else format_word_ngram(text, self.lower)
+        return format_char_ngram(text, self.lowercase) if letters else format_word_ngram(text, self.lowercase)
 
     @property
     def bits_used(self) -> int:
-        return self.bits
+        return self.hash_bits

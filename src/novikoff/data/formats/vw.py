@@ -319,6 +319,7 @@ def parse_vw_block(
     ends: NDArray[np.int64],
     lines: NDArray[np.int64],
     count: int,
+    has_low_bytes: bool,
     to: HashedTerms,
     each: LineFeatures,
     letters: NDArray[np.uint8],
@@ -330,7 +331,7 @@ def parse_vw_block(
     first = 1
     start = PADDING_BYTES
     out.starts[0] = 0
-    controls = count > 0 and has_controls(text, PADDING_BYTES, lines[count - 1] + 1)
+    controls = has_low_bytes and count > 0 and has_controls(text, PADDING_BYTES, lines[count - 1] + 1)
     for line in range(count):
         last = ends[line]
         stop = lines[line]
@@ -406,14 +407,14 @@ class VWParser(Parser):
         if block.size > self.size:
             self._ensure_capacity(block.size)
         out, text = self.out, block.text
-        count = find_terms(text, block.stop, BAR, self.marks, self.ends, self.lines)
+        count, has_low_bytes = find_terms(text, block.stop, BAR, self.marks, self.ends, self.lines)
         done = -1
         while done < count:
             if done >= 0:
                 self._allocate_terms(2 * len(self.to.values))
             to = self.to
             rows, wrong, weighted, done = parse_vw_block(
-                text, self.marks, self.ends, self.lines, count, to, self.row, self.letters, out
+                text, self.marks, self.ends, self.lines, count, has_low_bytes, to, self.row, self.letters, out
             )
         keys = out.labels[:rows].view("uint64")
         return ParsedBlock(
@@ -442,13 +443,13 @@ def _format_excerpt(block: TextBlock, reason: int, start: int, stop: int) -> str
 
 @dataclass(frozen=True)
 class VowpalWabbit(Format):
-    bits: int = hashing.DEFAULT_HASH_BITS
-    signed: bool = False
+    hash_bits: int = hashing.DEFAULT_HASH_BITS
+    signed_hash: bool = False
     interactions: tuple[str, ...] = ()
-    largest: bool = False
+    collisions: str = "sum"
 
     name: ClassVar[str] = "vw"
-    options: ClassVar[tuple[str, ...]] = ("signed", "largest", "interactions")
+    options: ClassVar[tuple[str, ...]] = ("signed_hash", "collisions", "interactions")
 
     @classmethod
     def settled(cls, options: Any, head: bytes, title: str) -> VowpalWabbit:
@@ -457,21 +458,22 @@ class VowpalWabbit(Format):
                 raise InputError(
                     f"--interactions wants two or three letters, those that namespaces begin with, not {interaction!r}."
                 )
-        bits = hashing.DEFAULT_HASH_BITS if options.bits is None else options.bits
+        bits = hashing.DEFAULT_HASH_BITS if options.hash_bits is None else options.hash_bits
         # The same letters side by side, so that each combination from one namespace comes once.
         interactions = tuple("".join(sorted(i)) for i in options.interactions)
-        return cls(bits, options.signed, interactions, options.largest)
+        return cls(bits, options.signed_hash, interactions, options.collisions)
 
     @property
     def bits_used(self) -> int:
-        return self.bits
+        return self.hash_bits
 
     @property
     def max_block_bytes(self) -> int | None:
         return INTERACTION_BLOCK_BYTES if self.interactions else None
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> VWParser:
-        return VWParser(self.bits, self.interactions, signed=self.signed, named=named, largest=self.largest)
+        how = {"signed": self.signed_hash, "named": named, "largest": self.collisions == "max"}
+        return VWParser(self.hash_bits, self.interactions, **how)
 
     def feature_name(self, block: TextBlock, span: NDArray[np.int64]) -> str:
         """`namespace^feature`, the parts of an interaction joined by `*`; a span is where the parts begin."""

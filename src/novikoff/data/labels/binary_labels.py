@@ -162,7 +162,7 @@ def merge_others(y: NDArray[Any], positive: str) -> NDArray[Any]:
     """Replace all labels but one by the name of the rest: the other label if there is only one, else "not …"."""
     is_positive = buffers.array([str(label) == positive for label in y.tolist()], "bool")
     if not is_positive.any():
-        raise InputError(f"--positive {positive}: no example has that label; there are others only.")
+        raise InputError(f"--positive-label {positive}: no example has that label; there are others only.")
     labels = build_one_vs_rest_labels(positive)
     for label in find_distinct(y[~is_positive]):
         labels.note_other(label)
@@ -264,5 +264,5 @@ def build_too_many_labels_error(values: list[Any]) -> TooManyLabelsError:
     shown = ", ".join(repr(v) for v in values[:5]) + (", …" if len(values) > 5 else "")
     return TooManyLabelsError(
         f"Only binary classification is supported: two labels can be told apart, but {len(values)} came ({shown})."
-        " For more use Kesler or OneVsAll (--scheme kesler), or choose one label against the rest."
+        " For more use Kesler or OneVsAll (--multiclass kesler), or choose one label against the rest."
     )

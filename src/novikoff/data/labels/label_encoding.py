@@ -16,7 +16,7 @@ from novikoff.data.names.dictionary import NameTable
 from novikoff.data.reader import Batch
 from novikoff.errors import LabelError
 
-ONE_LABEL_EXPECTED = "there must be one label: sets of labels are for MultiLabel (--scheme multi-label)."
+ONE_LABEL_EXPECTED = "there must be one label: sets of labels are for MultiLabel (--multiclass multi-label)."
 
 L = TypeVar("L", BinaryLabels, ClassLabels)
 

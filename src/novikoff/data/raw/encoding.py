@@ -355,5 +355,5 @@ def _build_column_adder(names: FeatureNames | None) -> Callable[[list[str]], NDA
 
 
 def _build_map(settings: dict[str, Any], settled: Format) -> MapSpec | None:
-    chosen = settings.get("map")
-    return None if chosen is None else MapSpec.spelled(chosen, settings.get("map_bits") or settled.bits_used)
+    chosen = settings.get("feature_map")
+    return None if chosen is None else MapSpec.spelled(chosen, settings.get("feature_map_bits") or settled.bits_used)

@@ -45,7 +45,7 @@ from novikoff.data.raw.values import (
 )
 from novikoff.errors import InputError
 
-NON_FORMAT_SETTINGS = ("map", "map_bits", "encoding")
+NON_FORMAT_SETTINGS = ("feature_map", "feature_map_bits", "encoding")
 
 
 class RecordWriter(ABC):
@@ -78,16 +78,16 @@ class RecordWriter(ABC):
         settled: Any = self.format
         bits = settled.bits_used
         for name, least, most in (
-            ("bits", 0, MAX_HASH_BITS),
-            ("words", 1, MAX_WORD_NGRAM),
-            ("letters", 0, MAX_CHAR_NGRAM),
+            ("hash_bits", 0, MAX_HASH_BITS),
+            ("word_ngrams", 1, MAX_WORD_NGRAM),
+            ("char_ngrams", 0, MAX_CHAR_NGRAM),
         ):
             value = getattr(settled, name, None)
             if value is not None and not (type(value) is int and least <= value <= most):
                 raise InputError(f"The {name} of the encoding must be from {least} to {most}, but are {value!r}.")
-            if value is None and name != "bits" and hasattr(settled, name):
+            if value is None and name != "hash_bits" and hasattr(settled, name):
                 raise InputError(f"The {name} of the encoding must be a number.")
-        for name, allowed in (("scale", SCALES), ("missing", MISSING_VALUES)):
+        for name, allowed in (("term_weighting", SCALES), ("missing", MISSING_VALUES)):
             if getattr(settled, name, allowed[0]) not in allowed:
                 raise InputError(f"The {name} of the encoding must be one of {', '.join(allowed)}.")
         if not all(2 <= len(letters) <= 3 and letters.isascii() for letters in getattr(settled, "interactions", ())):
@@ -265,10 +265,12 @@ class TableWriter(RecordWriter):
         chosen_columns = [*self.texts, *self.format.ignored, *([] if self.weight is None else [self.weight])]
         if not all(type(column) is int and 0 <= column < len(names) for column in chosen_columns):
             raise InputError("The columns of the encoding don't fit together.")
-        if self.format.missing not in MISSING_VALUES or not (self.format.bits is None or type(self.format.bits) is int):
+        if self.format.missing not in MISSING_VALUES or not (
+            self.format.hash_bits is None or type(self.format.hash_bits) is int
+        ):
             raise InputError("The settings of the encoding are not those of a table.")
         count = len(self.features)
-        if self.format.bits is None and chosen is None and features != count:
+        if self.format.hash_bits is None and chosen is None and features != count:
             raise InputError(f"The encoding has {count:,} columns of features, but there are {features:,}.")
 
     # --- Data frames and Arrow tables ---

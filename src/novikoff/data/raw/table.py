@@ -43,10 +43,10 @@ def with_columns(
     numeric: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
     missing: str = "absent",
-    bits: int | None = None,
-    words: int | None = None,
-    letters: int | None = None,
-    scale: str | None = None,
+    hash_bits: int | None = None,
+    word_ngrams: int | None = None,
+    char_ngrams: int | None = None,
+    term_weighting: str | None = None,
 ) -> RawRows:
     """Return rows to be fitted, with what is said of their columns; the names are those of the command line's options.
 
@@ -65,10 +65,10 @@ def with_columns(
         numeric=_as_tuple(numeric),
         ignore=_as_tuple(ignore),
         missing=missing,
-        bits=bits,
-        words=words,
-        letters=letters,
-        scale=scale,
+        hash_bits=hash_bits,
+        word_ngrams=word_ngrams,
+        char_ngrams=char_ngrams,
+        term_weighting=term_weighting,
     )
     return RawRows(X, check_options(options))
 

@@ -328,7 +328,7 @@ def get_recorded_seed(record: Any) -> int:
     """Return the seed in the record of a shuffled run; InputError where the record has another form."""
     if not isinstance(record, dict) or record.get("algorithm") != ALGORITHM:
         raise InputError(f"the order of the rows is not known here: it must be by {ALGORITHM}, but is {record!r}.")
-    seed: Any = record.get("seed")
+    seed: Any = record.get("random_state")
     return check_shuffle_seed(seed)
 
 

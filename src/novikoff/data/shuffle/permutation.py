@@ -39,7 +39,7 @@ def sort_keys(seed: int, pass_number: int, start: int, stop: int) -> NDArray[np.
 
 def describe_shuffle(seed: int, rows: int) -> dict[str, Any]:
     """Return the record of a shuffled run that models and certificates store."""
-    return {"algorithm": ALGORITHM, "seed": int(seed), "rows": int(rows)}
+    return {"algorithm": ALGORITHM, "random_state": int(seed), "rows": int(rows)}
 
 
 def permutation(seed: int, pass_number: int, rows: int) -> NDArray[np.int64]:

@@ -45,14 +45,14 @@ class BooleanStreamOptions(TypedDict, total=False):
     """How often a literal is dropped and another one gained, spread evenly over the stream (default: 0)."""
     examples: int
     """Default: 1000."""
-    seed: int
+    random_state: int
     """Default: 0."""
 
 
 def conjunction(n: int = 100, k: int = 5, **more: Unpack[BooleanStreamOptions]) -> RandomStream:
     """Positive if all k literals are true.
 
-    >>> stream = conjunction(n=20, k=3, examples=500, seed=1)
+    >>> stream = conjunction(n=20, k=3, examples=500, random_state=1)
     >>> len(stream.truth.literals), stream.truth.separator[[0, *stream.truth.literals]].tolist()
     (3, [-5.0, 2.0, 2.0, 2.0])
     >>> X, y = stream.whole()
@@ -149,26 +149,26 @@ def _build_boolean_stream(
     noise: float = 0.0,
     drift: int = 0,
     examples: int = 1000,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> RandomStream:
     density = min(0.5, MAX_EXPECTED_ACTIVE / max(n, 1)) if density is None else density
     check_integer("n, the number of attributes,", n, formula.size, 2**31 - 2)
     check_integer("examples, their number,", examples, 1)
     check_integer("drift, the number of changes,", drift, 0, examples - 1)
-    check_integer("seed", seed, 0)
+    check_integer("random_state", random_state, 0)
     check_fraction("density, how likely an attribute is active,", density)
     check_fraction("noise, how likely a label is flipped,", noise)
     if balance is not None:
         check_fraction("balance, the share of positive examples,", balance, inside=True)
     if drift > 0 and n == formula.size:
         raise InputError(f"A concept of all {n} attributes can't drift: there is no other one to gain.")
-    rng = build_rng(seed, CONCEPT_RNG)
+    rng = build_rng(random_state, CONCEPT_RNG)
     phases = _draw_phases(rng, n, formula, drift, examples, negated)
     literals = np.array(phases[0].literals, np.int64).ravel()
     separator, margin = formula.separator(n, literals) if drift == 0 else (None, None)
     truth = GroundTruth(concept, formula.rule, n, formula.size, examples, phases, float(n), separator, margin)
     rate = None if balance is None else formula.rate(balance)
-    return RandomStream(_BooleanSource(formula, truth, density, rate), truth, noise=noise, seed=seed)
+    return RandomStream(_BooleanSource(formula, truth, density, rate), truth, noise=noise, seed=random_state)
 
 
 def _draw_phases(

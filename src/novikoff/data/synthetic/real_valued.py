@@ -29,7 +29,7 @@ def linear_threshold(
     balance: float = 0.5,
     noise: float = 0.0,
     examples: int = 1000,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> RandomStream:
     """y·u·x ≥ γ for every example, ‖u‖ = 1, ‖x‖ ≤ 1, and no bias is needed; u weighs k attributes (default: all).
 
@@ -41,10 +41,10 @@ def linear_threshold(
     (0.25, 1.0)
     """
     k = n if k is None else k
-    _check_settings(n, k, examples, seed, balance, noise)
+    _check_settings(n, k, examples, random_state, balance, noise)
     if not 0.0 < gamma <= MAX_MARGIN:
         raise InputError(f"gamma, the margin, must be a number above 0 and at most {MAX_MARGIN}, but is {gamma!r}.")
-    rng = build_rng(seed, CONCEPT_RNG)
+    rng = build_rng(random_state, CONCEPT_RNG)
     columns = np.sort(rng.choice(n, k, replace=False))
     separator = np.zeros(n + 1)
     separator[columns + 1] = _normalize(rng.standard_normal(k))
@@ -52,7 +52,7 @@ def linear_threshold(
     phases = (ConceptPhase(0, tuple((j,) for j in (columns + 1).tolist())),)
     rule = "the product with the separator is positive"
     truth = GroundTruth("linear-threshold", rule, n, k, examples, phases, 1.0, separator, float(gamma))
-    return RandomStream(_HalfSpaceSource(separator[1:], gamma, balance), truth, noise=noise, seed=seed)
+    return RandomStream(_HalfSpaceSource(separator[1:], gamma, balance), truth, noise=noise, seed=random_state)
 
 
 def rectangle(
@@ -62,11 +62,11 @@ def rectangle(
     balance: float = 0.5,
     noise: float = 0.0,
     examples: int = 1000,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> RandomStream:
     """Numbers from 0 to 1, positive if k of them (default: all) lie each between two bounds.
 
-    >>> stream = rectangle(n=3, k=1, seed=4)
+    >>> stream = rectangle(n=3, k=1, random_state=4)
     >>> attribute, low, high = stream.truth.sides[0]
     >>> X, y = stream.whole()
     >>> inside = (X[:, attribute - 1] >= low) & (X[:, attribute - 1] <= high)
@@ -74,22 +74,22 @@ def rectangle(
     True
     """
     k = n if k is None else k
-    _check_settings(n, k, examples, seed, balance, noise)
-    rng = build_rng(seed, CONCEPT_RNG)
+    _check_settings(n, k, examples, random_state, balance, noise)
+    rng = build_rng(random_state, CONCEPT_RNG)
     columns = np.sort(rng.choice(n, k, replace=False))
     side = balance ** (1.0 / k)
     lows = rng.random(k) * (1.0 - side)
     sides = tuple(RectangleSide(j + 1, low, low + side) for j, low in zip(columns.tolist(), lows.tolist(), strict=True))
     phases = (ConceptPhase(0, tuple((side.attribute,) for side in sides)),)
     truth = GroundTruth("rectangle", "each side holds its attribute", n, k, examples, phases, float(n), sides=sides)
-    return RandomStream(_RectangleSource(n, sides), truth, noise=noise, seed=seed)
+    return RandomStream(_RectangleSource(n, sides), truth, noise=noise, seed=random_state)
 
 
-def _check_settings(n: int, k: int, examples: int, seed: int, balance: float, noise: float) -> None:
+def _check_settings(n: int, k: int, examples: int, random_state: int, balance: float, noise: float) -> None:
     check_integer("n, the number of attributes,", n, 1, 2**31 - 2)
     check_integer("k, the number of relevant attributes,", k, 1, n)
     check_integer("examples, their number,", examples, 1)
-    check_integer("seed", seed, 0)
+    check_integer("random_state", random_state, 0)
     check_fraction("balance, the share of positive examples,", balance, inside=True)
     check_fraction("noise, how likely a label is flipped,", noise)
 

@@ -18,7 +18,7 @@ def orthonormal(n: int = 100) -> FixedStream:
     """x_t = e_t, y_t = −1 for t = 1 … n: the Perceptron without bias errs each time, and (R/γ)² is n.
 
     >>> from novikoff import Perceptron
-    >>> Perceptron(bias=False).partial_fit(*orthonormal(7).whole(), classes=[-1, 1]).ledger_.mistakes
+    >>> Perceptron(fit_intercept=False).partial_fit(*orthonormal(7).whole(), classes=[-1, 1]).ledger_.mistakes
     7
     """
     check_integer("n, the number of attributes,", n, 1, 2**31 - 2)
@@ -35,7 +35,7 @@ def irrelevant(n: int = 100, k: int = 5) -> FixedStream:
     score of 0 for positive. Winnow believes so from the start and has only to raise k weights from 1 to θ.
 
     >>> from novikoff import Perceptron
-    >>> Perceptron(bias=False).partial_fit(*irrelevant(n=100, k=5).whole(), classes=[-1, 1]).ledger_.mistakes
+    >>> Perceptron(fit_intercept=False).partial_fit(*irrelevant(n=100, k=5).whole(), classes=[-1, 1]).ledger_.mistakes
     95
     """
     check_integer("n, the number of attributes,", n, 2, 2**31 - 2)

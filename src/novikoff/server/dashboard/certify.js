@@ -18,7 +18,7 @@ export function certifying(chosen) {
 }
 
 function tell(name, document) {
-  const broken = (document.bounds ?? []).some((bound) => bound.verdict === "broken");
+  const broken = (document.bounds ?? []).some((bound) => bound.verdict === "violated");
   say(at("certified"), certificateInWords(document).map((text) => plain(text, 1000)).join(" "), broken);
   at("bounds-body").replaceChildren(...(document.bounds ?? []).map(row));
   at("bounds").hidden = (document.bounds ?? []).length === 0;
@@ -38,9 +38,9 @@ export function forget() {
 }
 
 function row(bound) {
-  const allowed = bound.allowed === undefined ? "–" : shown(Math.floor(bound.allowed));
-  const texts = [plain(bound.statement, 300), `${shown(bound.made)} ${plain(bound.counts)}`, allowed];
-  const verdict = bound.why ? `${bound.verdict}: ${bound.why}` : bound.verdict;
+  const allowed = bound.bound === undefined ? "–" : shown(Math.floor(bound.bound));
+  const texts = [plain(bound.statement, 300), `${shown(bound.observed)} ${plain(bound.counts)}`, allowed];
+  const verdict = bound.reason ? `${bound.verdict}: ${bound.reason}` : bound.verdict;
   const cells = [...texts, plain(verdict, 300)].map((text, k) => make("td", { class: k === 0 || k === 3 ? "name" : "" }, text));
   return make("tr", {}, make("th", { scope: "row" }, plain(bound.name)), ...cells);
 }

@@ -64,7 +64,7 @@ export class Chosen {
     if (this.#curve.last !== null && model.examples < this.#curve.last.examples) this.#curve = new Curve();
     this.#curve.add({ ...model, most: model.mean_error_bound, recent: model.recent?.progressive_error });
     const certificate = model.certificate;
-    if (certificate?.bound) this.#curve.allow({ allowed: certificate.bound.allowed, examples: certificate.examples });
+    if (certificate?.bound) this.#curve.allow({ allowed: certificate.bound.bound, examples: certificate.examples });
     this.#numbers();
     this.#draw();
   }
@@ -77,7 +77,7 @@ export class Chosen {
     put(at("made"), shown(model.mistakes));
     put(at("made-of"), `of ${count(model.examples, "examples")}; ${count(model.updates, "updates")}`);
     const bound = model.certificate?.bound;
-    put(at("allowed"), bound ? shown(Math.floor(bound.allowed)) : "–");
+    put(at("allowed"), bound ? shown(Math.floor(bound.bound)) : "–");
     put(at("allowed-on"), certified(model.certificate));
     put(at("statement"), bound?.statement ? `The newest one: ${plain(bound.statement)}.` : "");
     put(at("error"), model.examples > 0 ? percent(model.progressive_error) : "–");
@@ -179,8 +179,8 @@ export class Chosen {
 // What the tile of the bound speaks of, or why there is no bound.
 function certified(certificate) {
   if (!certificate) return "not certified yet";
-  const { bound, examples, why } = certificate;
-  if (!bound) return plain(why, 300);
+  const { bound, examples, reason } = certificate;
+  if (!bound) return plain(reason, 300);
   return `${plain(bound.counts)} at most, in the run of the first ${count(examples, "examples")}`;
 }
 

@@ -57,9 +57,9 @@ const capital = (name) => name.slice(0, 1).toUpperCase() + name.slice(1);
 
 // The tightest bound for every order, or else the tightest for this one.
 function best(bounds) {
-  const stated = bounds.filter((bound) => isNumber(bound.allowed));
+  const stated = bounds.filter((bound) => isNumber(bound.bound));
   const any = stated.filter((bound) => bound.any_order);
-  return (any.length > 0 ? any : stated).reduce((a, b) => (a === null || b.allowed < a.allowed ? b : a), null);
+  return (any.length > 0 ? any : stated).reduce((a, b) => (a === null || b.bound < a.bound ? b : a), null);
 }
 
 // What a certificate says, as sentences.
@@ -85,10 +85,10 @@ function allowedInWords(bounds, seen) {
     const none = "There is no theorem for this learner with these settings.";
     return [bounds.length > 0 ? "No theorem gives a number for this run: the table of bounds says why." : none];
   }
-  const most = Math.floor(bound.allowed);
+  const most = Math.floor(bound.bound);
   const order = bound.any_order ? "in whatever order they come" : "in the order in which they came";
   const text = `The theorems allow at most ${count(most, bound.counts)} on these very examples, ${order} (${bound.name}).`;
-  if (bound.verdict === "broken") return [`${text} More were made: that is a defect of novikoff, please report it.`];
+  if (bound.verdict === "violated") return [`${text} More were made: that is a defect of novikoff, please report it.`];
   const empty = isNumber(seen.examples) && most >= seen.examples;
   return [empty ? `${text} It is no fewer than there are examples, so on this stream it says nothing.` : text];
 }
@@ -98,6 +98,6 @@ function newDataInWords(said) {
   if (said.mean_error_bound >= 1) return ["There are too few examples to bound the mean error of the hypotheses used while learning."];
   return [
     `The mean error on new data of the hypotheses used while learning is at most ${atMost(said.mean_error_bound)}, with` +
-      ` confidence ${percent(said.confidence)}, if ${said.assumes} (i.i.d.). It is not the error of the model as it is now.`,
+      ` confidence ${percent(1 - said.delta)}, if ${said.assumes} (i.i.d.). It is not the error of the model as it is now.`,
   ];
 }

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
 from starlette.middleware import Middleware
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -36,46 +38,18 @@ from novikoff.server.storage.journal import iter_entries, open_read_only
 CREATE_DECODER = msgspec.json.Decoder(schemas.CreateRequest)
 KEY_HEADER = b"idempotency-key"
 KEY_PATTERN = re.compile(rb"[!-~]{1,200}")
-encode = msgspec.json.encode
 Handler = Callable[[ApiRequest], Awaitable[Any]]
 QueryType = TypeVar("QueryType")
 
 
 class ErrorEndpoint:
-    """An ASGI application that answers every request with one error."""
+    """An ASGI application that raises a `RequestError` with these arguments."""
 
-    def __init__(self, refused: RequestError) -> None:
-        self.refused = refused
+    def __init__(self, *error: Any) -> None:
+        self.error = error
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await scope["request"].reject(self.refused)
-
-
-def build_router(security: Security, endpoints: Mapping[str, ASGIApp], lifespan: Any = None) -> Router:
-    """Return the application. `endpoints` are ASGI applications by the name of their operation or the path of their
-    public page. Without a valid token unknown paths and methods answer 401, like those that exist."""
-    routes, allowed = [], dict[str, set[str]]()
-    for operation in OPERATIONS:
-        guard = Middleware(RequestMiddleware, security, operation.name, middleware.OPERATION_CHECKS, operation)
-        routes.append(Route(operation.path, endpoints[operation.name], methods=[operation.method], middleware=[guard]))
-    for path, name in PUBLIC_PATHS.items():
-        policy = DOCS_POLICY if path == "/docs" else dashboard.CONTENT_SECURITY_POLICY
-        headers = API_HEADERS if path.startswith("/v1/") else build_page_headers(policy)
-        guard = Middleware(RequestMiddleware, security, name, middleware.PUBLIC_CHECKS, headers=headers)
-        routes.append(Route(path, endpoints[path], methods=["GET"], middleware=[guard]))
-    for route in routes:
-        allowed.setdefault(route.path, set()).update(route.methods or ())
-    for path, methods in allowed.items():
-        names = ", ".join(sorted(methods))
-        refused = RequestError(f"This path takes {names} only.", "other-method", 405, ((b"allow", names.encode()),))
-        routes.append(
-            Route(path, RequestMiddleware(ErrorEndpoint(refused), security, "unknown", middleware.UNKNOWN_CHECKS))
-        )
-    for route in routes:  # Starlette's "$" matches before a newline at the end, too
-        route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
-    missing = ErrorEndpoint(RequestError("There is nothing at this path: see /v1/openapi.json.", "no-such-path", 404))
-    default = RequestMiddleware(missing, security, "unknown", middleware.UNKNOWN_CHECKS)
-    return Router(routes, redirect_slashes=False, default=default, lifespan=lifespan)
+        raise RequestError(*self.error)
 
 
 class HandlerEndpoint:
@@ -86,18 +60,48 @@ class HandlerEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self._registry.open:
-            raise RequestError("The server is stopping.", "stopping", 503)
+            raise RequestError("The server is stopping.", "shutting-down", 503)
         result = await self._handler(scope["request"])
-        if result is None:
-            result = Response(status_code=self._status)
+        if isinstance(result, StreamingResponse) and scope["method"] == "HEAD":
+            result = Response(media_type=result.media_type)  # a stream may be endless
         if isinstance(result, Response):
             await result(scope, receive, send)
+        elif result is None:
+            await Response(status_code=self._status)(scope, receive, send)
         else:
-            await scope["request"].respond(self._status, JSON, encode(result))
+            await scope["request"].respond(self._status, JSON, msgspec.json.encode(result))
+
+
+def build_router(security: Security, endpoints: Mapping[str, ASGIApp], lifespan: Any = None) -> Router:
+    """Return the application. `endpoints` are ASGI applications by the name of their operation or the path of their
+    public page. Without a valid token unknown paths and methods answer 401, like those that exist."""
+
+    def refuse(*error: Any) -> ASGIApp:
+        return RequestMiddleware(ErrorEndpoint(*error), security, "unknown", middleware.UNKNOWN_CHECKS)
+
+    routes, methods = [], defaultdict[str, set[str]](set)
+    for operation in OPERATIONS:
+        guard = Middleware(RequestMiddleware, security, operation.name, middleware.OPERATION_CHECKS, operation)
+        routes.append(Route(operation.path, endpoints[operation.name], methods=[operation.method], middleware=[guard]))
+    for path, name in PUBLIC_PATHS.items():
+        policy = DOCS_POLICY if path == "/docs" else dashboard.CONTENT_SECURITY_POLICY
+        headers = API_HEADERS if path.startswith("/v1/") else build_page_headers(policy)
+        guard = Middleware(RequestMiddleware, security, name, middleware.PUBLIC_CHECKS, headers=headers)
+        routes.append(Route(path, endpoints[path], methods=["GET"], middleware=[guard]))
+    for route in routes:
+        methods[route.path] |= route.methods or set()
+    for path, found in methods.items():
+        allowed = ", ".join(sorted(found))
+        error = f"This path takes {allowed} only.", "method-not-allowed", 405, ((b"allow", allowed.encode()),)
+        routes.append(Route(path, refuse(*error)))
+    for route in routes:  # Starlette's "$" matches before a newline at the end, too
+        route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
+    missing = refuse("There is nothing at this path: see /v1/openapi.json.", "not-found", 404)
+    return Router(routes, redirect_slashes=False, default=missing, lifespan=lifespan)
 
 
 class ApiHandlers:
-    """The handlers of all operations: `App.predict` is that of the operation `predict`, and so on."""
+    """The handlers of all operations: `predict` is that of the operation `predict`, and so on."""
 
     def __init__(self, registry: ModelRegistry, metrics: Metrics, security: Security) -> None:
         self.registry, self.limits, self.numbers, self.security = registry, registry.limits, metrics, security
@@ -109,12 +113,10 @@ class ApiHandlers:
             operation.name: HandlerEndpoint(getattr(self, operation.name), self.registry, operation.status)
             for operation in OPERATIONS
         }
-        for path, name in {
-            "/": dashboard.DASHBOARD_FILES[0],
-            **{f"/{name}": name for name in dashboard.DASHBOARD_FILES},
-        }.items():
+        for name in dashboard.DASHBOARD_FILES:
             content, media = dashboard.read_dashboard_file(name)
-            endpoints[path] = Response(content, media_type=media)
+            endpoints[f"/{name}"] = Response(content, media_type=media)
+        endpoints["/"] = endpoints[f"/{dashboard.DASHBOARD_FILES[0]}"]
         endpoints["/docs"] = Response(render_docs(build_document()), media_type=dashboard.MEDIA_TYPES["html"])
         endpoints["/healthz"] = Response(b"alive\n", media_type="text/plain")
         endpoints["/readyz"] = HandlerEndpoint(self.ready, self.registry)
@@ -143,7 +145,9 @@ class ApiHandlers:
         stream.check_learner(served)
         key = request.header.get(KEY_HEADER)
         if key is not None and not KEY_PATTERN.fullmatch(key):
-            raise RequestError("An Idempotency-Key has 1 to 200 characters of ASCII without spaces.", "bad-key", 400)
+            raise RequestError(
+                "An Idempotency-Key has 1 to 200 characters of ASCII without spaces.", "invalid-idempotency-key", 400
+            )
         name = None if key is None else key.decode()
         if request.media != NDJSON:
             return await stream.learn_one(await request.body(), name)
@@ -166,7 +170,7 @@ class ApiHandlers:
 
     async def create(self, request: ApiRequest) -> schemas.ModelInfo:
         if request.media == OCTET_STREAM:
-            query = _parse_query(request, schemas.UploadQuery, "bad-name", 422)
+            query = _parse_query(request, schemas.UploadQuery, "invalid-name", 422)
             request.model = query.name
             content = await request.body()
             self.registry.check_memory(query.name, len(content))
@@ -205,7 +209,7 @@ class ApiHandlers:
         try:
             return msgspec.convert(describe_model(served.learner, query.top), schemas.Inspection)
         except NovikoffError as problem:
-            raise RequestError(str(problem), "not-shown", 409) from None
+            raise RequestError(str(problem), "not-certifiable", 409) from None
 
     async def history(self, request: ApiRequest) -> schemas.History:
         return self.event_stream.history(self._find(request))
@@ -219,8 +223,6 @@ class ApiHandlers:
 
     async def examples(self, request: ApiRequest) -> Response:
         served = self._find(request)
-        if request.method == "HEAD":
-            return Response(media_type=NDJSON)
 
         def lines() -> Iterator[bytes]:
             with open_read_only(self.registry.folder) as on:
@@ -232,8 +234,6 @@ class ApiHandlers:
     # --- The server ---
 
     async def events(self, request: ApiRequest) -> Response:
-        if request.method == "HEAD":
-            return Response(media_type=EVENT_STREAM)
         return StreamingResponse(self.event_stream.stream(), media_type=EVENT_STREAM)
 
     async def metrics(self, request: ApiRequest) -> Response:
@@ -248,8 +248,10 @@ class ApiHandlers:
         return Response(b"ready\n", media_type="text/plain")
 
 
-def _parse_query(request: ApiRequest, kind: type[QueryType], code: str = "bad-query", status: int = 400) -> QueryType:
+def _parse_query(
+    request: ApiRequest, kind: type[QueryType], code: str = "invalid-query", status: int = 400
+) -> QueryType:
     try:
-        return msgspec.convert(request.query, kind, strict=False)
+        return msgspec.convert(dict(Request(request.scope).query_params), kind, strict=False)
     except msgspec.ValidationError as problem:
         raise RequestError(f"The query is not valid: {problem}.", code, status) from None

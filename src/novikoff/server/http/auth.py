@@ -1,8 +1,8 @@
-"""The token file: who may ask for what. Only hashes are kept; a secret is shown once, when it is made.
+"""The token file: clients and their scopes. It holds hashes only; a secret is shown once, when it is created.
 
-A secret is `nvk_<id>_<43 characters>`: the id finds the entry, the 43 characters are 256 random bits. With so many, one
-round of SHA-256 is enough: there is nothing to guess. The file is read again when it has changed, so that a token that
-was revoked is refused a second later. What can't be read lets nobody in.
+A secret is `nvk_<id>_<43 characters>`: the id finds the entry, the 43 characters are 256 random bits, so that one round
+of SHA-256 is enough. The file is read again when it has changed: a revoked token is refused a second later. While the
+file can't be read, all requests are refused.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ TOKEN_FILE_FORMAT = 1
 GROUP_AND_OTHERS_MODE = stat.S_IRWXG | stat.S_IRWXO
 TOKEN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 UNKNOWN_TOKEN_DIGEST = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
-"""What a secret with an unknown id is compared with: it takes as long as with a known one."""
+"""Compared with secrets of unknown ids, so that they take as long as known ones."""
 log = logging.getLogger("novikoff.server")
 REFRESH_INTERVAL_SECONDS = 1.0
-"""Seconds until the file is looked at again."""
+"""Between checks whether the file has changed."""
 
 
 class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,7 +58,7 @@ class TokenFile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Grant(NamedTuple):
-    """Who asks, and for what they may."""
+    """The identity and the scopes of a valid token."""
 
     id: str
     name: str
@@ -73,9 +73,9 @@ class TokenRejection(NamedTuple):
     sentence: str
 
 
-MISSING_TOKEN = TokenRejection(401, "no-token", "This needs a token: send the header Authorization: Bearer nvk_….")
+MISSING_TOKEN = TokenRejection(401, "missing-token", "This needs a token: send the header Authorization: Bearer nvk_….")
 UNKNOWN_TOKEN = TokenRejection(
-    401, "unknown-token", "The token is not known: it is mistyped or was revoked; ask for a new one."
+    401, "invalid-token", "The token is not known: it is mistyped or was revoked; ask for a new one."
 )
 TOKENS_UNREADABLE = TokenRejection(
     503, "tokens-unreadable", "The service can't read its tokens, so it lets nobody in: see its log."
@@ -83,7 +83,7 @@ TOKENS_UNREADABLE = TokenRejection(
 
 
 def create_token(folder: Path, scopes: Iterable[str], days: float | None, name: str) -> str:
-    """A new token; the text returned is the only copy of its secret.
+    """Create a token; the returned text is the only copy of its secret.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -119,12 +119,12 @@ def create_token(folder: Path, scopes: Iterable[str], days: float | None, name: 
 
 
 def list_tokens(folder: Path) -> list[Token]:
-    """All tokens, those that expired among them."""
+    """Return all tokens, including expired ones."""
     return _read_tokens(folder / AUTH_FILE)
 
 
 def revoke_token(folder: Path, name: str) -> Token:
-    """Takes a token out, by its name or its id. The file stays when it was the last: nobody is let in then."""
+    """Remove a token by its name or id. The file stays when it was the last one, so that the server does not open."""
     with _lock_token_file(folder):
         tokens = _read_tokens(folder / AUTH_FILE)
         for token in tokens:
@@ -146,7 +146,7 @@ class TokenStore:
         """When the file is looked at again, by the monotonic clock."""
         self._by_id: dict[str, tuple[Grant, str]] = {}
         self.in_use = False
-        """Whether there is a token file. Once there was one, nobody is let in without a token."""
+        """Whether a token file exists, or has existed since the start: requests need a token then."""
         self.problem: str | None = None
         """Why the file can't be used."""
         self.refresh()
@@ -158,12 +158,12 @@ class TokenStore:
         return len(self._by_id)
 
     def closed(self) -> bool:
-        """Whether tokens are asked for."""
+        """Return whether requests need a token."""
         self.refresh()
         return self.in_use
 
     def check(self, header: bytes | None) -> Grant | TokenRejection:
-        """Who sends this Authorization header."""
+        """Return the grant of an Authorization header, or why there is none."""
         self.refresh()
         if self.problem is not None:
             return TOKENS_UNREADABLE
@@ -185,7 +185,7 @@ class TokenStore:
         return grant
 
     def is_still_granted(self, grant: Grant) -> bool:
-        """Whether what was granted when a long stream began is so now."""
+        """Return whether a grant that a long stream began with is still valid."""
         self.refresh()
         found = self._by_id.get(grant.id)
         return found is not None and self.problem is None and found[0] == grant and grant.expires > _current_time()
@@ -265,7 +265,7 @@ def _write_tokens(folder: Path, tokens: list[Token]) -> None:
 
 @contextlib.contextmanager
 def _lock_token_file(folder: Path) -> Iterator[None]:
-    """Two who change the file at once do it one after the other."""
+    """Serialize changes of the file."""
     try:
         lock = os.open(folder / AUTH_LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as problem:

@@ -35,10 +35,12 @@ MALFORMED_REQUEST = RequestError("This is no HTTP request: the connection is clo
 INCOMPLETE_REQUEST = RequestError(
     "The request ended before it was complete: the connection is closed.", "incomplete-request", 400
 )
-HEAD_TOO_LARGE = RequestError("The head of the request is too large: the connection is closed.", "head-too-large", 431)
-SLOW_HEAD = RequestError("The head of the request took too long: the connection is closed.", "slow-head", 408)
-SLOW_BODY = RequestError("The next piece of the body took too long: the connection is closed.", "slow-body", 408)
-LOW_BODY_RATE = RequestError("The body comes too slowly: the connection is closed.", "slow-body", 408)
+HEAD_TOO_LARGE = RequestError(
+    "The head of the request is too large: the connection is closed.", "header-too-large", 431
+)
+SLOW_HEAD = RequestError("The head of the request took too long: the connection is closed.", "header-timeout", 408)
+SLOW_BODY = RequestError("The next piece of the body took too long: the connection is closed.", "body-timeout", 408)
+LOW_BODY_RATE = RequestError("The body comes too slowly: the connection is closed.", "body-timeout", 408)
 TOO_MANY_CONNECTIONS = RequestError(
     "There are too many connections: try again.", "too-many-connections", 503, ((b"retry-after", b"1"),)
 )
@@ -79,43 +81,30 @@ class ClientConnection(asyncio.Protocol):
 
     limits = Limits()
     monitor: ConnectionMonitor
-    request: ApiRequest | None = None
-    """The request that the middleware handles now."""
-    grant: tuple[bytes, float, Grant] | None = None
-    """The Authorization header of the latest request, until when it need not be checked again, and its token."""
-    lost = half_closed = write_paused = False
-    """The connection is closed; the client sends no more; the client does not read the response."""
-    in_head = True
-    """A head is expected. After the first request uvicorn's keep-alive time-out waits for the next to begin."""
-    head_started = has_requests = more_body = False
-    """Of the latest request: its head has begun; there was one before; its body is incomplete."""
-    has_stray_data = False
-    """The rest of a body after its response, or empty lines: they have ended uvicorn's keep-alive time-out."""
-    unparsed_bytes = 0
-    """Bytes since the parser last completed a head or a piece of a body."""
-    discarded_bytes = 0
-    """Bytes of a body that came after the response."""
-    body_start = 0.0
-    body_bytes = 0
-    """Bytes of the body that `body_rate` does not know yet."""
-    body_rate: BodyRate | None = None
-    """Made when a check first sees the body incomplete."""
+    request: ApiRequest | None = None  # the request that the middleware handles now
+    grant: tuple[bytes, float, Grant] | None = None  # a checked Authorization header, until when, and its grant
+    lost = half_closed = write_paused = False  # closed; the client sends no more; it does not read the response
+    in_head = True  # a head is expected; after the first request uvicorn's keep-alive time-out waits for it to begin
+    head_started = has_requests = more_body = False  # a head is incomplete; there was one before; a body is incomplete
+    has_stray_data = False  # data after a response have ended uvicorn's keep-alive time-out
+    unparsed_bytes = 0  # since the parser last completed a head or a piece of a body
+    discarded_bytes = 0  # of a body after the response
+    body_bytes = 0  # of the body, as far as `body_rate` does not know them
+    body_rate: BodyRate | None = None  # made when a check first sees the body incomplete
 
     def __init__(self, app_state: dict[str, Any], **settings: Any) -> None:
         self.uvicorn: asyncio.Protocol = HttpToolsProtocol(app_state={**app_state, "connection": self}, **settings)
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # both parsers must read the same
-        self.heads: deque[int] = deque()
-        """Requests that the middleware has not begun, by the number of their headers."""
+        self.heads: deque[int] = deque()  # header counts of the requests that the middleware has not begun
 
     # --- Events of the transport ---
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport, self.loop = transport, asyncio.get_running_loop()
         peer = transport.get_extra_info("peername")
-        self.peer: tuple[str, int] | None = (peer[0], peer[1]) if isinstance(peer, tuple) else None
-        self.since = self.loop.time()
-        """When the head began, the latest piece of the body came, or the client stopped reading the response."""
+        self.peer = (peer[0], peer[1]) if isinstance(peer, tuple) else None
+        self.since = self.loop.time()  # of the head, the latest piece of the body, or the pause in the response
         self.uvicorn.connection_made(transport)
         self.monitor.add(self)
 
@@ -219,11 +208,8 @@ class ClientConnection(asyncio.Protocol):
         """Close the connection; answer with the error where a response is due and none has begun."""
         if self.lost or self.transport.is_closing():
             return
-        if self.request is not None:
-            is_due = self.request.abort(error)
-        else:
-            is_due = bool(self.heads) or self.head_started or not self.has_requests
-        if is_due:
+        is_due = bool(self.heads) or self.head_started or not self.has_requests
+        if is_due if self.request is None else self.request.abort(error):
             body = encode_problem(error)
             headers = ((b"connection", b"close"), *error.headers, *API_HEADERS)
             head = build_response_head(error.status, PROBLEM_JSON, headers)
@@ -247,30 +233,28 @@ class ClientConnection(asyncio.Protocol):
                 self.transport.abort()
         elif self.in_head:
             if 0 < limits.head_seconds < waited:
-                if self.head_started:
-                    self.reject(SLOW_HEAD)
-                else:
-                    self.transport.close()
+                self.reject(SLOW_HEAD) if self.head_started else self.transport.close()
         elif self.is_answered:
             if 0 < limits.body_seconds < waited and self.has_stray_data:
-                self.transport.close()  # the rest of a refused body, or empty lines
-        elif self.more_body and not self.transport.is_reading():
-            self.since = now  # the application has not read what has come
-            self._body_rate().pause(now)
+                self.transport.close()
         elif self.more_body:
-            rate = self._body_rate()
-            rate.resume(now)
-            if getattr(self.request, "media", None) != NDJSON and rate.is_too_slow(now):
-                self.reject(LOW_BODY_RATE)  # streams of lines may be as slow as their source
-            elif 0 < limits.body_seconds < waited:
-                self.reject(SLOW_BODY)
+            self._check_body(now, waited)
 
-    def _body_rate(self) -> BodyRate:
+    def _check_body(self, now: float, waited: float) -> None:
         if self.body_rate is None:
             self.body_rate = BodyRate(self.body_start, self.limits.body_rate_seconds, self.limits.body_rate)
         self.body_rate.receive(self.body_bytes)
         self.body_bytes = 0
-        return self.body_rate
+        if not self.transport.is_reading():  # the application has not read what has come
+            self.since = now
+            self.body_rate.pause(now)
+            return
+        self.body_rate.resume(now)
+        is_stream = getattr(self.request, "media", None) == NDJSON  # may be as slow as its source
+        if not is_stream and self.body_rate.is_too_slow(now):
+            self.reject(LOW_BODY_RATE)
+        elif 0 < self.limits.body_seconds < waited:
+            self.reject(SLOW_BODY)
 
 
 class ConnectionMonitor:

@@ -16,7 +16,7 @@ PROBLEM_JSON = "application/problem+json"
 EXPECTED_ERRORS = {
     StreamDeleted: (404, "unknown-model", "The model was removed."),
     ClientDisconnect: (400, "incomplete-body", "The body ended before its end."),
-    MemoryError: (507, "memory-full", "There is not enough memory for this."),
+    MemoryError: (507, "out-of-memory", "There is not enough memory for this."),
 }
 log = logging.getLogger("novikoff.server")
 
@@ -61,4 +61,4 @@ def to_request_error(problem: Exception) -> RequestError:
         if isinstance(problem, kind):
             return RequestError(detail, code, status)
     log.error("A request failed", exc_info=problem)
-    return RequestError("The server failed at this request: see its log.", "failure", 500)
+    return RequestError("The server failed at this request: see its log.", "internal-error", 500)

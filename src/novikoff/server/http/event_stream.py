@@ -1,4 +1,4 @@
-"""What happens, as it happens: one picture of all models about once a second, for everybody who watches."""
+"""Server-sent events: a snapshot of all models about once a second, shared by all watchers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from novikoff.server.models.served_model import ServedModel
 from novikoff.server.ops.metrics import Metrics
 from novikoff.theory.online_to_batch import progressive
 
-SNAPSHOT_INTERVAL_SECONDS = 1.0  # seconds
-HEARTBEAT_SECONDS = 15.0  # seconds after which a comment shows that the line is alive
+SNAPSHOT_INTERVAL_SECONDS = 1.0
+HEARTBEAT_SECONDS = 15.0  # after this long without a snapshot a comment is sent
 CONFIDENCE = 0.95
 MAX_HISTORY_POINTS = 500
 
@@ -28,7 +28,7 @@ class EventStream:
     def __init__(self, registry: ModelRegistry, metrics: Metrics) -> None:
         self.registry, self.metrics = registry, metrics
         self.ended: Callable[[], bool] = lambda: not registry.open
-        """Whether everybody is to be sent home."""
+        """Return whether all streams must end."""
         self.certifier = Certifier(registry.folder, registry.limits)
         self.n_watchers = 0
         self._snapshot = b""
@@ -53,7 +53,7 @@ class EventStream:
             self.n_watchers -= 1
 
     def _current(self) -> bytes:
-        """One picture for all who watch; the same object as long as nothing has changed."""
+        """Return the snapshot, the same object as long as nothing has changed."""
         now = time.monotonic()
         if self._snapshot and now - self._taken < SNAPSHOT_INTERVAL_SECONDS:
             return self._snapshot
@@ -75,7 +75,7 @@ class EventStream:
         examples, mistakes = (sum(pair[k] for pair in served.recent) for k in (0, 1))
         late = self.registry.streams[served.stream].waiting.current_counts()
         mean_error_bound = None
-        if counts.examples and served.own:  # of what was learned elsewhere it is not known whether it came once
+        if counts.examples and served.own:  # an uploaded model may have learned examples more than once
             with contextlib.suppress(ValueError):
                 mean_error_bound = progressive(mistakes=counts.mistakes, examples=counts.examples, delta=1 - CONFIDENCE)
         return LiveModel(
@@ -108,7 +108,7 @@ class EventStream:
         def allowed(examples: int) -> float | None:
             if certificate is None or certificate.bound is None or examples > certificate.examples:
                 return None
-            return certificate.bound.allowed
+            return certificate.bound.bound
 
         times, stride = ledger.mistake_times.tolist(), ledger.stride
         every = max(1, len(times) // MAX_HISTORY_POINTS + 1)

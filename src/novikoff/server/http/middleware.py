@@ -5,7 +5,7 @@ answers exceptions. A request reaches the endpoint if all checks of its route pa
 
     check_headers → authorize, with limit_rate → check_body → limit_concurrency
 
-Time-outs and limits of connections are those of http_protocol.py.
+Time-outs and limits of connections are those of connections.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import logging
 import math
 import time
 from bisect import bisect_left
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,8 +36,7 @@ from novikoff.server.ops.limits import Limits
 from novikoff.server.ops.logs import log_request
 from novikoff.server.storage.attribution import CURRENT_CLIENT
 
-CLIENT_CLOSED_REQUEST = 499
-"""The status that is counted where a client left before it was answered."""
+CLIENT_CLOSED_REQUEST = 499  # the status that is counted where a client left before it was answered
 AUDITED_STATUSES = {401, 403, 408, 413, 429, 503}
 SINGLE_HEADERS = (b"host", b"authorization", b"origin", b"content-type", b"content-length", b"idempotency-key")
 DISCONNECT_MESSAGE = {"type": "http.disconnect"}
@@ -80,32 +79,20 @@ class Security:
 
 
 class ApiRequest:
-    """A request on its way to its endpoint: its ASGI channels, and what the middleware knows about it.
-
-    It is `scope["request"]`. `receive` and `send` are those that the endpoint gets.
-    """
+    """A request on its way to its endpoint, as `scope["request"]`: its ASGI channels, and what is known about it."""
 
     # Class attributes are the defaults: most are never set, and each request pays for those that are.
-    model: str | None = None
-    """The name in the path; the handler that creates a model sets it, for the audit log."""
-    media: str | None = None
-    """The media type of the body, one of those that the route takes."""
-    grant: Grant | None = None
-    """The token of the request; None where none is needed."""
-    slot_owner: str | None = None
-    """The client whose slot of concurrent requests this request uses."""
-    is_authorized = is_admitted = False
-    """Whether the token has passed, and whether all checks have."""
-    max_body: int | None = None
-    """Bytes; None for streams."""
-    status = 0
-    code: str | None = None
-    """The error with which the request was refused before its endpoint could answer it."""
-    ended = False
-    """No more messages are exchanged: the client left, or the request was refused while its body came."""
-    connection: ClientConnection | None = None
-    """None where a test takes uvicorn's place."""
-    _received = 0
+    model: str | None = None  # the name in the path, or of the model that a handler creates; for the audit log
+    media: str | None = None  # the media type of the body, one of those that the route takes
+    max_body: int | None = None  # in bytes; None for streams
+    grant: Grant | None = None  # None where no token is needed
+    slot_owner: str | None = None  # the client whose slot of concurrent requests this request uses
+    connection: ClientConnection | None = None  # None where a test takes uvicorn's place
+    needs_token = True
+    is_authorized = is_admitted = False  # the token has passed; all checks have
+    status = received_bytes = 0
+    code: str | None = None  # of the error with which the middleware refused the request
+    ended = False  # the client left, lost its token or was answered by its connection: no more messages
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, middleware: RequestMiddleware) -> None:
         self.scope, self.middleware = scope, middleware
@@ -117,10 +104,6 @@ class ApiRequest:
         self.header: dict[bytes, bytes] = dict(scope["headers"])
 
     @property
-    def method(self) -> str:
-        return str(self.scope["method"])
-
-    @property
     def address(self) -> str:
         client = self.scope.get("client")
         return client[0] if client else "local"
@@ -130,9 +113,12 @@ class ApiRequest:
         """The client for which limits count: a token, or an address where there is none."""
         return self.grant.id if self.grant is not None else client_network(self.address)
 
-    @property
-    def query(self) -> dict[str, str]:
-        return dict(Request(self.scope).query_params)
+    def is_disconnected(self) -> bool:
+        return self.connection is not None and self.connection.lost
+
+    def _is_still_granted(self) -> bool:
+        """A stream may be long: its token may be revoked meanwhile."""
+        return self.grant is None or self.middleware.security.tokens.is_still_granted(self.grant)
 
     # --- The body ---
 
@@ -141,13 +127,7 @@ class ApiRequest:
         message = await self.receive()
         if message["type"] == "http.request" and not message.get("more_body", False):
             return bytes(message.get("body", b""))
-        pieces = [message.get("body", b"")]
-        while message["type"] == "http.request" and message.get("more_body", False):
-            message = await self.receive()
-            pieces.append(message.get("body", b""))
-        if message["type"] != "http.request":
-            raise ClientDisconnect
-        return b"".join(pieces)
+        return b"".join([message.get("body", b""), *[piece async for piece in self.stream()]])
 
     def stream(self) -> AsyncIterator[bytes]:
         """Return the body piece by piece."""
@@ -159,9 +139,10 @@ class ApiRequest:
         if message["type"] != "http.request":
             self.ended = True
         elif self.max_body is not None:
-            self._received += len(message.get("body", b""))
-            if self._received > self.max_body:
-                await self.reject(_body_too_large_error(self.max_body))
+            self.received_bytes += len(message.get("body", b""))
+            if self.received_bytes > self.max_body:
+                self.code = "too-large"
+                raise _body_too_large_error(self.max_body)
         elif message.get("more_body", False) and not self._is_still_granted():
             self.ended = True
         return DISCONNECT_MESSAGE if self.ended else message
@@ -181,10 +162,8 @@ class ApiRequest:
 
     async def respond(self, status: int, media: str, body: bytes, more: Headers = ()) -> None:
         """Send a complete response, in one write where uvicorn serves."""
-        if self.ended:
-            return
-        headers = (*more, *self.middleware.headers) if more else self.middleware.headers
-        if self.connection is not None and CLOSE_HEADER not in more:  # uvicorn closes the connection by the header
+        if self.connection is not None and not self.ended and CLOSE_HEADER not in more:  # uvicorn closes by the header
+            headers = (*more, *self.middleware.headers) if more else self.middleware.headers
             cycle = getattr(self._server_send, "__self__", None)
             if write_response(cycle, build_response_head(status, media, headers), body):
                 self.status = status
@@ -195,13 +174,8 @@ class ApiRequest:
 
     async def respond_error(self, error: RequestError) -> None:
         await self.respond(error.status, PROBLEM_JSON, encode_problem(error), error.headers)
-
-    async def reject(self, error: RequestError) -> None:
-        """Answer with an error, unless the endpoint has answered already; nothing is exchanged after it."""
-        if not self.status:
-            await self.respond_error(error)
+        if not self.is_admitted:
             self.code = error.code
-        self.ended = True
 
     def abort(self, error: RequestError) -> bool:
         """End the request, which the connection answers with an error; return False where it is answered already."""
@@ -210,16 +184,9 @@ class ApiRequest:
         self.status, self.code, self.ended = error.status, error.code, True
         return True
 
-    def is_disconnected(self) -> bool:
-        return self.connection is not None and self.connection.lost
-
-    def _is_still_granted(self) -> bool:
-        """A stream may be long: its token may be revoked meanwhile."""
-        return self.grant is None or self.middleware.security.tokens.is_still_granted(self.grant)
-
 
 RequestCheck = Callable[[ApiRequest], None]
-"""Raises Refused where a request does not pass."""
+"""Raises RequestError where a request does not pass."""
 
 
 class RequestMiddleware:
@@ -230,12 +197,12 @@ class RequestMiddleware:
         app: ASGIApp,
         security: Security,
         name: str,
-        checks: Iterable[RequestCheck],
+        checks: tuple[RequestCheck, ...],
         operation: Operation | None = None,
         headers: Headers = API_HEADERS,
     ) -> None:
         """`headers` are added to each response."""
-        self.app, self.security, self.name, self.checks = app, security, name, tuple(checks)
+        self.app, self.security, self.name, self.checks = app, security, name, checks
         self.scope = None if operation is None else operation.scope
         self.media_types = () if operation is None else tuple(operation.takes)
         self.headers = (*headers, TLS_HEADER) if security.tls else headers
@@ -252,11 +219,9 @@ class RequestMiddleware:
             request.is_admitted = True
             await self.app(scope, request.receive, request.send)
         except Exception as problem:
-            if not request.is_admitted:
-                await request.reject(to_request_error(problem))
-            elif request.status and not request.ended and not request.is_disconnected():
+            if request.status and not request.ended and not request.is_disconnected():
                 raise
-            elif not request.ended:
+            if not request.status and not request.ended:
                 await request.respond_error(to_request_error(problem))
         finally:
             security.active -= 1
@@ -276,7 +241,7 @@ class RequestMiddleware:
         is_admin = self.scope == ADMIN_SCOPE and request.is_authorized
         if security.audit is not None and (is_admin or status in AUDITED_STATUSES):
             token = None if request.grant is None else request.grant.name
-            about = {"client": request.address, "token": token, "method": request.method,
+            about = {"client": request.address, "token": token, "method": request.scope["method"],
                      "path": request.scope["path"], "status": status}  # fmt: skip
             if request.code is not None:
                 security.audit.refused(**about, code=request.code)
@@ -296,54 +261,47 @@ def check_headers(request: ApiRequest) -> None:
         names = [name for name, _ in received]
         if any(names.count(name) > 1 for name in SINGLE_HEADERS):
             allowed = ", ".join(name.decode() for name in SINGLE_HEADERS)
-            raise RequestError(f"The headers {allowed} may come only once.", "header-twice", 400)
+            raise RequestError(f"The headers {allowed} may come only once.", "duplicate-header", 400)
     host, origin, site = headers.get(b"host"), headers.get(b"origin"), headers.get(b"sec-fetch-site", b"none")
     if host is None:
-        raise RequestError("A request must have a Host header.", "no-host", 400)
-    if middleware.security.is_open() and not is_loopback_host(host):
+        raise RequestError("A request must have a Host header.", "missing-host", 400)
+    request.needs_token = not middleware.security.is_open()
+    if not request.needs_token and not is_loopback_host(host):
         detail = "Without tokens the service is asked as localhost or by a loopback address: see the Host header."
-        raise RequestError(detail, "foreign-host", 403)
+        raise RequestError(detail, "untrusted-host", 403)
     is_foreign = site not in {b"same-origin", b"none"} and authorize in middleware.checks  # others may link to pages
     if is_foreign or (origin is not None and not is_same_site(origin, host)):
-        raise RequestError("Pages of other sites may not ask this service: its Origin is another.", "foreign-page", 403)
+        raise RequestError("Pages of other sites may not ask this service: its Origin is another.", "cross-origin", 403)
 
 
 def authorize(request: ApiRequest) -> None:
-    """Refuse requests without a valid token, or with one that lacks the scope of the route.
-
-    From here on the connection counts for the token; a token with too many connections is refused.
-    """
-    security, required = request.middleware.security, request.middleware.scope
-    if not security.is_open():
+    """Refuse requests without a valid token, or with one that lacks the scope of the route."""
+    required = request.middleware.scope
+    if request.needs_token:
         request.grant = grant = _known_grant(request) or _check_token(request)
         CURRENT_CLIENT.set(grant.id)
     limit_rate(request)
     if request.grant is not None and required is not None and required not in request.grant.scopes:
         has = ", ".join(sorted(request.grant.scopes))
-        raise RequestError(f"This needs a token with {required}, but {request.grant.name} has {has}.", "scope", 403)
+        raise RequestError(
+            f"This needs a token with {required}, but {request.grant.name} has {has}.", "insufficient-scope", 403
+        )
     request.is_authorized, request.model = True, request.scope.get("path_params", {}).get("name")
 
 
 def _known_grant(request: ApiRequest) -> Grant | None:
-    """Return the token of the previous request of the connection if it is that of this one, too.
-
-    It is checked again when the token file is looked at again, which is a second after the last look.
-    """
-    connection, header = request.connection, request.header.get(b"authorization", b"")
-    if connection is None or connection.grant is None:
+    """Return the grant of the previous request of the connection if it has the same token and the file is not due."""
+    if request.connection is None or request.connection.grant is None:
         return None
-    known, next_look, grant = connection.grant
-    is_valid = next_look == request.middleware.security.tokens.next_refresh and time.time() < grant.expires
-    return grant if is_valid and hmac.compare_digest(known, header) else None
+    known, next_refresh, grant = request.connection.grant
+    is_valid = next_refresh == request.middleware.security.tokens.next_refresh and time.time() < grant.expires
+    return grant if is_valid and hmac.compare_digest(known, request.header.get(b"authorization", b"")) else None
 
 
 def _check_token(request: ApiRequest) -> Grant:
-    security, header, peer = (
-        request.middleware.security,
-        request.header.get(b"authorization"),
-        request.scope.get("client"),
-    )
-    found = security.tokens.check(header)
+    """Look the token up. From here on the connection counts for it; a token with too many connections is refused."""
+    security, header = request.middleware.security, request.header.get(b"authorization")
+    found, peer = security.tokens.check(header), request.scope.get("client")
     if not isinstance(found, Grant):
         limit_rate(request)
         challenge = ((b"www-authenticate", b"Bearer"),) if found.status == 401 else ()
@@ -351,7 +309,7 @@ def _check_token(request: ApiRequest) -> Grant:
     if security.connections is not None and peer is not None and not security.connections.assign(tuple(peer), found.id):
         request.grant = found
         detail = "This client has too many open connections: close some of them."
-        raise RequestError(detail, "too-many-connections-of-client", 429, (RETRY_HEADER, CLOSE_HEADER))
+        raise RequestError(detail, "too-many-client-connections", 429, (RETRY_HEADER, CLOSE_HEADER))
     if request.connection is not None and header is not None:
         request.connection.grant = header, security.tokens.next_refresh, found
     return found
@@ -364,7 +322,7 @@ def limit_rate(request: ApiRequest) -> None:
     if wait > 0:
         seconds = max(1, math.ceil(wait))
         retry = ((b"retry-after", b"%d" % seconds),)
-        raise RequestError(f"These are too many requests: wait {seconds} s.", "too-often", 429, retry)
+        raise RequestError(f"These are too many requests: wait {seconds} s.", "rate-limited", 429, retry)
 
 
 def check_body(request: ApiRequest) -> None:
@@ -373,15 +331,17 @@ def check_body(request: ApiRequest) -> None:
     length, kind = headers.get(b"content-length"), headers.get(b"content-type")
     if not expected:
         if length not in {None, b"0"} or b"transfer-encoding" in headers:
-            raise RequestError("This request takes no body: send none.", "body-not-wanted", 400)
+            raise RequestError("This request takes no body: send none.", "unexpected-body", 400)
         return
     request.media = media = None if kind is None else parse_media_type(kind, expected)
     if media is None:
         found = "none came" if kind is None else f"{kind.decode('latin-1')[:100]!r} came"
         detail = f"The Content-Type must be {' or '.join(expected)}, but {found}."
-        raise RequestError(detail, "other-media-type", 415)
+        raise RequestError(detail, "unsupported-media-type", 415)
     if headers.get(b"content-encoding", b"identity") != b"identity":
-        raise RequestError("Bodies are taken as they are: send them without a Content-Encoding.", "packed", 415)
+        raise RequestError(
+            "Bodies are taken as they are: send them without a Content-Encoding.", "unsupported-encoding", 415
+        )
     request.max_body = limit = request.middleware.security.max_bytes[media]
     if limit is None or length is None:
         request.receive = request.receive_checked
@@ -393,12 +353,11 @@ def limit_concurrency(request: ApiRequest) -> None:
     """Refuse requests beyond the number that may be under way, in all or of one client."""
     security, client = request.middleware.security, request.client_id
     if security.active > security.limits.concurrent > 0:
-        raise RequestError(
-            "Too many requests are under way: try again.", "too-many-requests-at-once", 503, (RETRY_HEADER,)
-        )
+        detail = "Too many requests are under way: try again."
+        raise RequestError(detail, "too-many-concurrent-requests", 503, (RETRY_HEADER,))
     if not security.clients.acquire(client):
         detail = "This client has too many requests under way: wait until some of them have ended."
-        raise RequestError(detail, "too-many-requests-of-client", 429, (RETRY_HEADER,))
+        raise RequestError(detail, "too-many-client-requests", 429, (RETRY_HEADER,))
     request.slot_owner = client
 
 
@@ -425,7 +384,7 @@ def parse_media_type(header: bytes, accepted: tuple[str, ...]) -> str | None:
 
 def _body_too_large_error(limit: int) -> RequestError:
     detail = f"The body may have {limit:,} bytes, but has more: send it in parts or as a stream."
-    return RequestError(detail, "too-large", 413)
+    return RequestError(detail, "body-too-large", 413)
 
 
 # --- Counters ---
@@ -440,9 +399,8 @@ class ConcurrencyLimit:
     """
 
     def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.refused = 0
-        """How often there was no slot left."""
+        self.limit, self.refused = limit, 0
+        """`refused`: how often there was no slot left."""
         self._used: dict[str, int] = {}
 
     def acquire(self, client: str) -> bool:
@@ -456,9 +414,9 @@ class ConcurrencyLimit:
 
     def release(self, client: str) -> None:
         """Give a slot back that `acquire` has returned."""
-        self._used[client] -= 1
-        if not self._used[client]:
-            del self._used[client]  # clients without requests take no memory
+        left = self._used.pop(client) - 1
+        if left:  # clients without requests take no memory
+            self._used[client] = left
 
     def used(self, client: str) -> int:
         return self._used.get(client, 0)
@@ -474,16 +432,14 @@ class RequestMetrics:
     def __init__(self, recorded: Iterable[str]) -> None:
         """The latencies of the latest requests are recorded for these routes."""
         self.requests: Counter[tuple[str, int]] = Counter()
-        self.buckets: dict[str, list[int]] = {}
-        self.seconds: dict[str, float] = {}
+        self.buckets: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        """Requests of each route by the index of their bucket."""
+        self.seconds: defaultdict[str, float] = defaultdict(float)
         self.latest: dict[str, deque[float]] = {name: deque(maxlen=MAX_RECENT_REQUESTS) for name in recorded}
 
     def observe(self, route: str, status: int, seconds: float) -> None:
         self.requests[route, status] += 1
-        self.seconds[route] = self.seconds.get(route, 0.0) + seconds
-        counts = self.buckets.get(route)
-        if counts is None:
-            counts = self.buckets[route] = [0] * (len(LATENCY_BUCKETS_SECONDS) + 1)
-        counts[bisect_left(LATENCY_BUCKETS_SECONDS, seconds)] += 1
+        self.seconds[route] += seconds
+        self.buckets[route][bisect_left(LATENCY_BUCKETS_SECONDS, seconds)] += 1
         if route in self.latest:
             self.latest[route].append(seconds)

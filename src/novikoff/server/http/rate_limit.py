@@ -9,7 +9,7 @@ MAX_CLIENTS = 10_000
 
 
 class TokenBucket:
-    """Fills at `rate` a second up to `most`; each visit takes one."""
+    """A bucket that fills at `rate` a second up to `most`; each request takes one."""
 
     __slots__ = ("left", "most", "rate", "seen")
 
@@ -17,7 +17,7 @@ class TokenBucket:
         self.rate, self.most, self.left, self.seen = rate, most, most, 0.0
 
     def wait(self, now: float) -> float:
-        """Takes one, or says in how many seconds there will be one.
+        """Take one and return 0, or return the seconds until one is available.
 
         >>> bucket = TokenBucket(rate=2.0, most=1.0)
         >>> bucket.wait(10.0), bucket.wait(10.0), bucket.wait(10.5)
@@ -49,7 +49,7 @@ class RateLimiter:
             if len(self._buckets) >= MAX_CLIENTS:
                 self._drop_full_buckets(now)
             if len(self._buckets) >= MAX_CLIENTS:
-                client = "others"  # more clients than can be told apart share what is left
+                client = "others"  # clients beyond the limit share one bucket
                 bucket = self._buckets.get(client)
             if bucket is None:
                 bucket = self._buckets[client] = TokenBucket(self._rate, self._rate)
@@ -63,7 +63,7 @@ class RateLimiter:
 
 @lru_cache(maxsize=MAX_CLIENTS)
 def client_network(address: str) -> str:
-    """Who counts as one client: an address, or the 64 bits of a network where one owner has many.
+    """Return what counts as one client: an IPv4 address, or the /64 network of an IPv6 address.
 
     >>> client_network("192.0.2.7"), client_network("2001:db8:1:2:3:4:5:6")
     ('192.0.2.7', '2001:db8:1:2::/64')

@@ -1,5 +1,5 @@
-"""What a browser says about where a request comes from. Pages of other sites make it ask, also by names of their own
-that point to this machine; they can't make it lie in Host, Origin and Sec-Fetch-Site."""
+"""Same-origin checks. Pages of other sites can make a browser send requests, also by names of their own that resolve to
+this machine, but they can't forge the headers Host, Origin and Sec-Fetch-Site."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 
 @lru_cache(maxsize=1000)
 def is_loopback_host(host: bytes) -> bool:
-    """Whether a Host header means this machine.
+    """Return whether a Host header names this machine.
 
     >>> [is_loopback_host(host) for host in (b"localhost:8000", b"127.0.0.1", b"[::1]:80", b"127.0.0.1.evil.example")]
     [True, True, True, False]
@@ -25,7 +25,7 @@ def is_loopback_host(host: bytes) -> bool:
 
 
 def is_same_site(origin: bytes, host: bytes) -> bool:
-    """Whether a page of this origin was served under this name.
+    """Return whether a page of this origin was served by this host.
 
     >>> is_same_site(b"https://example.org", b"example.org:443"), is_same_site(b"http://localhost:1", b"localhost:2")
     (True, False)

@@ -245,7 +245,7 @@ class HypothesisGuarantee(Struct, kw_only=True, forbid_unknown_fields=True):
     chosen: str | UnsetType = UNSET
     stopped: bool | UnsetType = UNSET
     """Whether the choice is final."""
-    why: str | UnsetType = UNSET
+    stop_reason: str | UnsetType = UNSET
     examples_used: int
     later: int | UnsetType = UNSET
     """Examples that came after the choice was final."""
@@ -265,10 +265,10 @@ class Inspection(Struct, kw_only=True, forbid_unknown_fields=True):
     """A model and its most important features."""
 
     learner: str
-    scheme: str | UnsetType = UNSET
+    multiclass: str | UnsetType = UNSET
     """How many classes are learned by a learner of two, or an ensemble."""
     classes: int | UnsetType = UNSET
-    output_hypothesis: HypothesisGuarantee | UnsetType = UNSET
+    online_to_batch: HypothesisGuarantee | UnsetType = UNSET
     settings: Settings
     labels: list[Label]
     features: int
@@ -281,20 +281,20 @@ class Inspection(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class CertifiedBound(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A theorem's bound on this run. Without a witness `why` says what is missing."""
+    """A theorem's bound on this run. Without a witness `reason` says what is missing."""
 
     name: str
     counts: str
     statement: str
-    made: int
+    observed: int
     any_order: bool
-    allowed: Number | UnsetType = UNSET
+    bound: Number | UnsetType = UNSET
     slack: Number | UnsetType | None = UNSET
     verdict: str
     assumes: str | UnsetType = UNSET
     witness: str | UnsetType = UNSET
     numbers: TheoremValues | UnsetType = UNSET
-    why: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
 
 
 class ArraysDigest(Struct, forbid_unknown_fields=True):
@@ -317,9 +317,9 @@ class ObservedCounts(Counts, kw_only=True, forbid_unknown_fields=True):
     new: int | UnsetType = UNSET
     """Examples whose class was new."""
     unmet: int | UnsetType = UNSET
-    kept: int | UnsetType = UNSET
+    n_support: int | UnsetType = UNSET
     """Examples that a kernel learner kept, and those that it dropped."""
-    dropped: int | UnsetType = UNSET
+    n_dropped: int | UnsetType = UNSET
     mistakes_of_columns: list[int] | UnsetType = UNSET
     members: dict[str, Number] | UnsetType = UNSET
     """Mistakes of the learners that vote, by name."""
@@ -330,7 +330,7 @@ class NewDataBounds(Struct, forbid_unknown_fields=True):
 
     of: str
     assumes: str
-    confidence: Number
+    delta: Number
     mistakes: int
     examples: int
     mean_error_bound: Number
@@ -385,7 +385,7 @@ class CertificateDocument(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class BoundSummary(Struct):
-    allowed: float
+    bound: float
     counts: str
     any_order: bool
     statement: str
@@ -396,7 +396,7 @@ class CertificateState(Struct):
 
     examples: int
     bound: BoundSummary | None
-    why: str | None
+    reason: str | None
 
 
 class RecentExamples(Struct):

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from novikoff.base.internals import estimate_memory, state_of
 from novikoff.data.names.feature_names import count_name_bytes
 from novikoff.data.names.string_table import MAX_TEXT_BYTES
 from novikoff.errors import InputError
@@ -27,7 +28,7 @@ from novikoff.server.ops.limits import Limits
 
 MIN_TERM_BYTES = 4
 """Of a feature in JSON."""
-MODEL_TOO_LARGE, SERVER_MEMORY_FULL = "model-too-large", "server-memory-full"
+MODEL_TOO_LARGE, SERVER_MEMORY_FULL = "model-too-large", "server-out-of-memory"
 
 
 class OtherModels(NamedTuple):
@@ -95,7 +96,7 @@ class MemoryAdmission:
 
     def _growth(self, served: ServedModel, *demands: MemoryDemand) -> Growth:
         """Return what the model will have learned with all entries on their way and these."""
-        state, every = served.learner._state, (self._in_flight, *demands)
+        state, every = state_of(served.learner), (self._in_flight, *demands)
         count = sum(demand.features for demand in every) + (0 if state is None else state.features)
         labels = dict.fromkeys(self._labels) | {label: None for demand in demands for label in demand.labels}
         known = _known_labels(served)
@@ -123,7 +124,7 @@ class MemoryAdmission:
         return self._spend(served, len(run.terms.values), len(run), characters, demand, rest)
 
     def admit(self, served: ServedModel, features: Any, label: Any, demand: MemoryDemand, rest: OtherModels) -> None:
-        """Count one example in; raise Refused where there is no memory for it."""
+        """Count one example; raise RequestError if the memory does not suffice for it."""
         labels = label if isinstance(label, list) else [label]
         if _takes_names(served) and not isinstance(features, str) and not self._has_new(served, labels, demand):
             characters = sum(map(len, features))
@@ -155,9 +156,9 @@ class MemoryAdmission:
     def _refill(self, served: ServedModel, demand: MemoryDemand, rest: OtherModels) -> None:
         """Look at the model and make a new budget: a part of what is free, for all models spend at the same time."""
         learner, growth = served.learner, self._growth(served, demand)
-        needed = learner._memory_needed(growth)
+        needed = estimate_memory(learner, growth)
         more = growth._replace(features=growth.features + 1, examples=growth.examples + 1, terms=growth.terms + 1)
-        self._bytes_per_term = learner._memory_needed(more) - needed
+        self._bytes_per_term = estimate_memory(learner, more) - needed
         free = min(self.limits.max_model_bytes, self.limits.max_server_bytes - rest.bytes) - needed
         self._budget, self._champion = max(0, free // (2 * rest.models)), served
 
@@ -170,7 +171,7 @@ class MemoryAdmission:
             one = _measure_demand(served, features, labels, demand)
         except InputError:  # the client is told so when it is learned
             return
-        needed = served.learner._memory_needed(self._growth(served, demand, one))
+        needed = estimate_memory(served.learner, self._growth(served, demand, one))
         limits = self.limits
         if needed > limits.max_model_bytes:
             raise RequestError(
@@ -199,13 +200,13 @@ class MemoryAdmission:
 
 def _takes_names(served: ServedModel) -> bool:
     """Whether features are names, of which each takes the same memory."""
-    state = served.learner._state
+    state = state_of(served.learner)
     return served.encoding is None and (state is None or state.names is not None)
 
 
 def _known_labels(served: ServedModel) -> Any:
     """Return the labels that a model knows, in a form in which one is found at once."""
-    state = served.learner._state
+    state = state_of(served.learner)
     labels: Any = None if state is None else state.labels
     if getattr(labels, "more", None) is not None:
         labels = labels.more
@@ -215,8 +216,8 @@ def _known_labels(served: ServedModel) -> Any:
 
 
 def _measure_demand(served: ServedModel, features: Any, labels: list[Any], demand: MemoryDemand) -> MemoryDemand:
-    """Return what an example adds beside `share`; InputError where it can't be encoded."""
-    learner, state = served.learner, served.learner._state
+    """Return what an example adds to `demand`; raise InputError if it can't be encoded."""
+    learner, state = served.learner, state_of(served.learner)
     known = _known_labels(served)
     new = {label: None for label in labels if label not in known}
     x = get_encoder(learner)(features)

@@ -13,7 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.simd.byte_scan import PADDING_BYTES
-from novikoff.base.linear_weights import LinearModel
+from novikoff.base.internals import (
+    build_scorer,
+    check_settings_unchanged,
+    ensure_capacity,
+    feature_range_of,
+    fixed_width_reason_of,
+    run_pass,
+    scores_by_weights,
+    set_state,
+    state_of,
+    unseen_weight_of,
+    uses_linear_loop,
+    weight_scale_of,
+)
 from novikoff.base.online import LinearClassifier
 from novikoff.base.online_classifier import TIE_SIGNS
 from novikoff.core.scoring import ScoringContext, score_each_row
@@ -33,6 +46,7 @@ from novikoff.data.rows import Sparse
 from novikoff.data.validation import MAX_INDEX
 from novikoff.errors import InputError, ModelTooLarge, NovikoffError
 from novikoff.multiclass.base import MulticlassClassifier
+from novikoff.multiclass.internals import class_scores_of, has_single_labels
 from novikoff.server.models.features import get_encoder, get_served_encoding, keep_names, predict_with_score
 from novikoff.server.models.ndjson_batch import ExampleError, IrregularLine, LineRun
 from novikoff.server.models.validation import count_label
@@ -128,16 +142,16 @@ class BatchEngine:
     def _learn_batch(self, model: Any, run: LineRun, start: int, order: LabelOrder) -> int:
         """Learns from example `start` on, up to one that may be refused, and that one by itself; returns how many are
         done then."""
-        state = model._state
+        state = state_of(model)
         before = _SizesBefore(state.features, len(state.labels), state.updater, state.feature_sample.moments)
         examples, taken, codes = state.ledger.examples, 0, NO_CODES
         new, too_large = _NewItems([], []), None
         try:
-            model._check_settings_unchanged(state)
+            check_settings_unchanged(model, state)
             codes = self._encode_codes(state.labels, run, start, new.labels)
             rows = self._rows(model, state, run, start, start + len(codes), new.names)
-            model._ensure_capacity(state, len(state.names))
-            taken = model._run_pass(state, rows, codes[: len(rows.starts) - 1], NO_SAMPLE_WEIGHTS, known=True)
+            ensure_capacity(model, state, len(state.names))
+            taken = run_pass(model, state, rows, codes[: len(rows.starts) - 1], NO_SAMPLE_WEIGHTS, known=True)
             state.feature_sample.record(
                 rows, NO_SAMPLE_WEIGHTS, examples, state.ledger.examples, state.features, known=True
             )
@@ -151,7 +165,7 @@ class BatchEngine:
             state.forget(names, labels, True)
             moved = state.updater is not before.updater or state.feature_sample.moments is not before.moments
             if names > before.names or labels > before.labels or moved:
-                model._set_state(state)
+                set_state(model, state)
         if too_large is not None:  # one of these examples: which one does not matter to a model that is stopped
             raise ExampleError(start, too_large) from too_large
         order.add(codes[:taken], len(state.labels))
@@ -205,7 +219,7 @@ class BatchEngine:
         if missing:
             where = np.flatnonzero(columns == UNKNOWN_COLUMN)
             owners = np.searchsorted(starts, where, side="right") - 1
-            if model._fixed_width_reason() is not None:
+            if fixed_width_reason_of(model) is not None:
                 starts = starts[: owners[0] + 1]
             else:
                 spans = run.terms.spans[terms][where].tolist()
@@ -231,7 +245,7 @@ class BatchEngine:
     def predict(self, model: Any, run: LineRun) -> tuple[list[Any], list[float]]:
         """Labels and scores of all examples of a run, as of one after another. Raises Refused where one can't be
         predicted."""
-        if model._state is None:
+        if state_of(model) is None:
             return [None] * len(run), [0.0] * len(run)
         found = self._predict_raw(model, run) if len(run) > MAX_UNBATCHED_EXAMPLES else None
         if found is not None:
@@ -254,11 +268,11 @@ class BatchEngine:
 
     def _predict_raw(self, model: Any, run: LineRun) -> tuple[list[Any], list[float]] | None:
         """Raw rows, for a model that was trained from files; None where they must be predicted one by one."""
-        state = model._state
+        state = state_of(model)
         encoding = get_served_encoding(state)
         if encoding is None or not encoding.accepts_dicts:
             return None
-        score, raw = model._build_scorer(known=True), [run.features(i) for i in range(len(run))]
+        score, raw = build_scorer(model, known=True), [run.features(i) for i in range(len(run))]
         try:
             columns = np.concatenate([score(batch.rows) for batch in encoding.batches(raw, state.names)])
         except NovikoffError:  # said again by the example that it is about
@@ -284,22 +298,22 @@ class BatchEngine:
             return Sparse(starts, columns, run.terms.values.astype(state.kind))
 
     def _predict_binary(self, model: Any, run: LineRun) -> tuple[list[Any], list[float]]:
-        state, rows = model._state, self._lookup_rows(model._state, run)
-        least, most = model._feature_range()
+        state, rows = state_of(model), self._lookup_rows(state_of(model), run)
+        least, most = feature_range_of(model)
         context = ScoringContext(
-            state.updater, state.ledger.book, state.features, float(model._unseen_weight(state)), least, most
+            state.updater, state.ledger.book, state.features, float(unseen_weight_of(model, state)), least, most
         )
         longest, out = int(np.diff(rows.starts).max()), np.empty(len(run))
         score_each_row(context, rows, np.empty(longest + 1, state.kind), np.empty(longest + 1), out)
-        scores = out * model._weight_scale()
+        scores = out * weight_scale_of(model)
         for i in np.flatnonzero(np.isnan(out)).tolist():  # not usual: the way around says why
             scores[i] = self._predict_one(model, run, i)[1]
         return _decode_signs(model, scores), scores.tolist()
 
     def _predict_multiclass(self, model: Any, run: LineRun) -> tuple[list[Any], list[float]]:
-        rows = self._lookup_rows(model._state, run)
+        rows = self._lookup_rows(state_of(model), run)
         try:
-            columns = model._build_scorer(known=True)(rows)
+            columns = build_scorer(model, known=True)(rows)
         except NovikoffError:
             for i in range(len(run)):
                 self._predict_one(model, run, i)
@@ -310,14 +324,14 @@ class BatchEngine:
 def _decode_signs(model: Any, scores: NDArray[np.float64]) -> list[Any]:
     """The labels of two for these scores."""
     positive = scores >= 0.0 if TIE_SIGNS[model.tie] > 0.0 else scores > 0.0
-    no, yes = model._state.labels.name(False), model._state.labels.name(True)
+    no, yes = state_of(model).labels.name(False), state_of(model).labels.name(True)
     return [yes if side else no for side in positive.tolist()]
 
 
 def _decode_classes(model: Any, columns: NDArray[np.float64]) -> tuple[list[Any], list[float]]:
     """The labels for the scores of columns of weights, and what speaks for each."""
-    shown, winners = model._class_scores(columns)
-    known = np.array(model._state.labels.known()).tolist()
+    shown, winners = class_scores_of(model, columns)
+    known = np.array(state_of(model).labels.known()).tolist()
     return [known[c] for c in winners.tolist()], shown[np.arange(len(columns)), winners].tolist()
 
 
@@ -336,25 +350,24 @@ class _NewItems(NamedTuple):
 
 
 def _has_names(model: Any) -> bool:
-    state = model._state
+    state = state_of(model)
     return state is not None and getattr(state, "names", None) is not None and get_encoder(model) is keep_names
 
 
 def _learns_batches(model: Any) -> bool:
     """Whether a batch is learned as its examples are one by one, up to the first that is refused."""
     if isinstance(model, LinearClassifier):
-        plain = type(model).learn_one is LinearClassifier.learn_one and type(model)._run_loop is LinearModel._run_loop
-        return plain and _has_names(model) and type(model._state.labels) is BinaryLabels  # type: ignore[union-attr]
-    plain = isinstance(model, MulticlassClassifier) and model._has_single_labels
-    return plain and _has_names(model) and type(model._state.labels) is ClassLabels
+        plain = type(model).learn_one is LinearClassifier.learn_one and uses_linear_loop(model)
+        return plain and _has_names(model) and type(state_of(model).labels) is BinaryLabels
+    plain = isinstance(model, MulticlassClassifier) and has_single_labels(model)
+    return plain and _has_names(model) and type(state_of(model).labels) is ClassLabels
 
 
 def _scores_by_weights(model: LinearClassifier) -> bool:
     """Whether its weights are the hypothesis, and asked for as by all."""
-    mine = type(model)
-    return mine._score_terms is LinearClassifier._score_terms and mine.score_one is LinearClassifier.score_one
+    return scores_by_weights(model) and type(model).score_one is LinearClassifier.score_one
 
 
 def _is_batch_faster(model: Any, run: LineRun) -> bool:
     """Whether to read all weights is quicker than to read those of each example."""
-    return int(model._state.features) * int(model._state.stride) < 5_000 * len(run)
+    return int(state_of(model).features) * int(state_of(model).stride) < 5_000 * len(run)

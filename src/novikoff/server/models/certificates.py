@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from novikoff.auto import TWO_CLASS_EXAMPLES
+from novikoff.base.internals import plain_settings_of, state_of
 from novikoff.certificates.certificate import Certificate, build_certificate
 from novikoff.certificates.data_source import ArraySource
 from novikoff.errors import SPARSE_MATRIX_PURPOSE, NovikoffError, import_optional
@@ -47,16 +48,16 @@ def build_certificate_request(served: ServedModel, learner: str) -> CertificateR
     if not served.own:
         raise RequestError(
             f"{served.name!r} can't be certified here: {UPLOADED_REASON}.",
-            "not-shown",
+            "not-certifiable",
         )
     served.check_learned()
-    if TWO_CLASS_EXAMPLES in served.learner._state.more:
+    if TWO_CLASS_EXAMPLES in state_of(served.learner).more:
         raise RequestError(
             f"{served.name!r} can't be certified: a third class arrived after it had learned two, and a certificate"
             " can't replay such a run. Create the model with the learner kesler to certify it.",
-            "not-shown",
+            "not-certifiable",
         )
-    settings = served.learner._plain_settings()
+    settings = plain_settings_of(served.learner)
     return CertificateRequest(
         served.name, learner, settings, served.stream, served.joined, served.position, served.ledger.mistakes
     )
@@ -69,9 +70,9 @@ def compute_document(folder: Path, request: CertificateRequest, limits: Limits) 
         fresh = create_learner(request.learner, request.settings)
         certificate, replayed = build_certificate(fresh, ArraySource(X, y, arriving=True), passes=1)
     except NovikoffError as problem:
-        raise RequestError(f"No certificate can be made: {problem}", "not-shown") from None
+        raise RequestError(f"No certificate can be made: {problem}", "not-certifiable") from None
     if replayed.ledger_.mistakes != request.mistakes:
-        raise RequestError("The journal gives another number of mistakes than the model has made.", "not-shown")
+        raise RequestError("The journal gives another number of mistakes than the model has made.", "not-certifiable")
     return certificate.document
 
 
@@ -82,7 +83,7 @@ def summarize_certificate(document: dict[str, Any], examples: int) -> Certificat
     if best is None:
         why = "no theorem gives a number for this run" if certificate.bounds else "there is no theorem for this learner"
         return CertificateState(examples, None, f"certified; {why}")
-    bound = BoundSummary(best["allowed"], best["counts"], best["any_order"], best["statement"])
+    bound = BoundSummary(best["bound"], best["counts"], best["any_order"], best["statement"])
     return CertificateState(examples, bound, None)
 
 
@@ -128,9 +129,11 @@ def load_arrays(folder: Path, request: CertificateRequest, limits: Limits) -> tu
     with open_read_only(folder) as on:
         first = on.execute("SELECT first FROM streams WHERE id = ?", (request.stream,)).fetchone()
         if was_erased_after(on, request.stream, request.joined):
-            raise RequestError("Examples of this stream were erased: a certificate needs all of them.", "not-shown")
+            raise RequestError(
+                "Examples of this stream were erased: a certificate needs all of them.", "not-certifiable"
+            )
         if first is None or first[0] > request.joined + 1:
-            raise RequestError("The journal no longer has the first examples of this stream.", "not-shown")
+            raise RequestError("The journal no longer has the first examples of this stream.", "not-certifiable")
         bodies = (
             body for position, body in iter_entries(on, request.stream, request.joined) if position <= request.position
         )
@@ -152,7 +155,7 @@ def build_matrix(lessons: Iterable[tuple[Any, Any]]) -> tuple[Any, list[Any]]:
             raise RequestError(
                 f"The stream has more than {MAX_TERMS:,} numbers, too many to be certified while served: fetch its"
                 " examples and certify them elsewhere.",
-                "too-long",
+                "too-many-terms",
             )
     shape = len(y), len(columns)
     return csr_matrix((np.array(values), np.array(indices, np.int32), np.array(starts)), shape), y

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from novikoff.base.internals import label_for_score, state_of
 from novikoff.base.online import LinearClassifier
 from novikoff.data.raw.encoding import Encoding, get_encoding, warn_unknown_column
 from novikoff.errors import InputError
@@ -36,16 +37,16 @@ def get_encoder(model: Any) -> Callable[[Any], Any]:
     A model that was trained from files encodes raw rows by itself. One that was learned by names, or that has learned
     nothing yet, takes names as they are. The names of columns with numbers are these numbers.
     """
-    state = getattr(model, "_state", None)
+    state = state_of(model)
     if state is None:
         return keep_names
     encoding = get_served_encoding(state)
     if encoding is not None:
         return lambda x: _encode_raw(encoding, x, state)
-    if (getattr(state, "reading", None) or {}).get("map") is not None:
+    if (getattr(state, "reading", None) or {}).get("feature_map") is not None:
         raise InputError(
-            "This model was learned from products of features (--map) of a built-in stream: it can be asked by novikoff"
-            " predict only."
+            "This model was learned from products of features (--feature-map) of a built-in stream: it can be asked by"
+            " novikoff predict only."
         )
     return keep_names if state.names is not None or state.features == 0 else _encode_numbered
 
@@ -57,7 +58,7 @@ def _encode_raw(encoding: Encoding, x: Any, state: Any) -> Any:
         return encoding.example(x) if state.names is None else x
     if state.names is not None:
         return x
-    if encoding.settings.get("bits"):
+    if encoding.settings.get("hash_bits"):
         raise InputError(
             f"This model was trained from {encoding.settings['format']} with hashed features: give"
             ' {"features": "…"} with the text as it stands in such a file, without a label.'
@@ -82,11 +83,11 @@ def _encode_numbered(x: Any) -> dict[int, float]:
 def predict_with_score(model: Any, x: Any) -> tuple[Any, float]:
     """The label that is predicted for one example that is encoded, and its score; of several labels that of the first,
     or the highest where none is predicted. None and 0 before anything was learned."""
-    if model._state is None:
+    if state_of(model) is None:
         return None, 0.0
     score = model.score_one(x)
     if type(model).predict_one is LinearClassifier.predict_one:  # the label is the score's sign: no need to ask twice
-        return model._label_for_score(score), score
+        return label_for_score(model, score), score
     label = model.predict_one(x)
     if not isinstance(score, dict):
         return label, float(score)

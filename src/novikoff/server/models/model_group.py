@@ -87,7 +87,7 @@ class ModelGroup:
     # --- Learning ---
 
     def check_learner(self, served: ServedModel) -> None:
-        """Raise Refused where examples can't be sent to this model."""
+        """Raise RequestError if this model takes no examples."""
         if served.role == CHALLENGER:
             champion = self.champion.name
             raise RequestError(
@@ -129,7 +129,7 @@ class ModelGroup:
     def validate(self, lesson: LearnRequest) -> None:
         has_id, has_features = lesson.id is not msgspec.UNSET, lesson.features is not msgspec.UNSET
         if has_id == has_features:
-            raise RequestError('Say either "features" or the "id" of a prediction.', "bad-body")
+            raise RequestError('Say either "features" or the "id" of a prediction.', "invalid-body")
         check_label(lesson.label, self.limits)
         if has_features:
             check_features(lesson.features, self.limits)
@@ -138,8 +138,8 @@ class ModelGroup:
     def to_line(self, lesson: LearnRequest, late: LateLabels, index: int, demand: MemoryDemand) -> bytes | None:
         """Return a lesson as a line of the journal; None where its prediction has this label already.
 
-        A prediction that it labels is added to `late`, with its index in the entry, and its memory to `share`: the
-        caller must call `commit` before it awaits anything.
+        A prediction that it labels is added to `late`, with its index in the entry, and its memory to `demand`:
+        the caller must call `commit` before it awaits anything.
         """
         if lesson.id is msgspec.UNSET:
             self.admit(lesson.features, lesson.label, demand)
@@ -162,7 +162,7 @@ class ModelGroup:
         return encode_line(features, lesson.label)
 
     def admit(self, features: Any, label: Any, demand: MemoryDemand) -> None:
-        """Raise Refused where there is no memory for an example."""
+        """Raise RequestError if the memory does not suffice for an example."""
         champion = self.champion
         self.admission.admit(champion, features, label, demand, measure_other_models(self.registry.models, champion))
 
@@ -263,7 +263,7 @@ class ModelGroup:
         return answer
 
     def _apply_to(self, served: ServedModel, body: bytes) -> LearnOutcome:
-        """What is no fault of an example ends the learning of this model, and of no other; the journal has it all."""
+        """Let one model learn an entry. An unexpected failure stops this model only; the journal has the entry."""
         limit = self.limits.max_model_bytes
         try:
             with limit_memory(self.allowed.get(served.name, limit + limit // MEMORY_SLACK_DIVISOR)):
@@ -320,7 +320,7 @@ class ModelGroup:
             self.registry.written(lambda journal: journal.forget_keys(self.id, [key]))
 
     async def free(self, *names: str) -> None:
-        """Waits until nobody else uses any of these keys and ids."""
+        """Wait until no other request uses any of these keys and ids."""
         while used := [users[name] for name in names for users in (self.in_flight_names, self.held) if name in users]:
             await asyncio.wait(used)
 
@@ -352,7 +352,9 @@ class ModelGroup:
 
 
 def key_reused_error() -> RequestError:
-    return RequestError("This Idempotency-Key was used for another body: a new request needs a new key.", "key-reused")
+    return RequestError(
+        "This Idempotency-Key was used for another body: a new request needs a new key.", "idempotency-key-reused"
+    )
 
 
 def _list_busy_names(entry: LearnEntry, late: LateLabels) -> list[str]:

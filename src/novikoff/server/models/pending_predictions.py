@@ -28,7 +28,7 @@ SIGNATURE_BYTES = 8
 
 class SignedIds:
     def __init__(self, key: bytes) -> None:
-        self.key = key
+        self._keyed = blake2b(key=key, digest_size=SIGNATURE_BYTES)
         self.latest = 0
 
     def make(self, stream: int) -> str:
@@ -36,19 +36,20 @@ class SignedIds:
         return self._spelled(ID_LAYOUT.pack(stream, self.latest)).decode()
 
     def parse_stream(self, text: str) -> int | None:
-        """None where we never gave out such an id."""
+        """Return the stream of an id; None for an id that this server has never issued."""
         try:
             encoded = text.encode("ascii")
             payload = base64.urlsafe_b64decode(encoded + b"=" * (-len(encoded) % 4))[: ID_LAYOUT.size]
             stream: int = ID_LAYOUT.unpack(payload)[0]
         except (ValueError, binascii.Error, struct.error):
             return None
-        # As it was spelled: other texts, which base64 reads as the same bytes, were never given out.
+        # Compared as text: other texts that base64 decodes to the same bytes were never issued.
         return stream if hmac.compare_digest(self._spelled(payload), encoded) else None
 
     def _spelled(self, payload: bytes) -> bytes:
-        signature = blake2b(payload, key=self.key, digest_size=SIGNATURE_BYTES).digest()
-        return base64.urlsafe_b64encode(payload + signature).rstrip(b"=")
+        keyed = self._keyed.copy()
+        keyed.update(payload)
+        return base64.urlsafe_b64encode(payload + keyed.digest()).rstrip(b"=")
 
 
 class PendingPrediction(NamedTuple):
@@ -86,14 +87,14 @@ class PendingPredictions:
         self._look_up = look_up
         self.kept: dict[str, PendingPrediction] = {}
         self._claimed: set[str] = set()
-        """Those whose labels are on their way to the disk."""
+        """Ids of predictions whose labels are being written to the journal."""
         self.rows: dict[str, int] = {}
         """The numbers of the rows of the journal that they are in."""
         self._left: dict[int, int] = {}
         self.empty: list[int] = []
         """Rows in which nothing waits any longer."""
         self.answered: dict[str, LabelledPrediction] = {}
-        """The latest ones; their labels are safe or about to be."""
+        """The latest labelled predictions; their labels are durable or being written."""
         self.bytes = 0
         """Of the features that are kept."""
         self.counts = PendingCounts()
@@ -109,11 +110,11 @@ class PendingPredictions:
         self.bytes += len(kept.features)
 
     def needs(self, name: str) -> bool:
-        """Whether it must stay in the journal: it waits, or will again where its label can't be learned."""
+        """Return whether a prediction must stay in the journal: it is pending, or its label may yet be rejected."""
         return name in self.kept or name in self._claimed
 
     def written(self, row: int, names: Iterable[str]) -> None:
-        """These are in a row of the journal now."""
+        """Record the journal row of these predictions."""
         needed = [name for name in names if self.needs(name)]
         self.rows |= dict.fromkeys(needed, row)
         if needed:

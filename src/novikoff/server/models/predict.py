@@ -31,7 +31,7 @@ class PredictService:
         """A body with one example, or with some."""
         request: PredictRequest = decode_body(self.served.decoders.prediction, body)
         if (request.features is msgspec.UNSET) == (request.examples is msgspec.UNSET):
-            raise RequestError('Say either "features" or "examples".', "bad-body")
+            raise RequestError('Say either "features" or "examples".', "invalid-body")
         if request.features is not msgspec.UNSET:
             return self._one(request.features, keep=request.keep)
         examples: Any = request.examples

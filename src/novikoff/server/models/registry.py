@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from novikoff import __version__
+from novikoff.base.internals import estimate_memory, plain_settings_of
 from novikoff.learner_registry import name_of
 from novikoff.memory_limit import Growth, format_size
 from novikoff.server.models.model_group import ModelGroup
@@ -109,7 +110,7 @@ class ModelRegistry:
     # --- Memory ---
 
     def check_memory(self, name: str, needed: int) -> None:
-        """Raise Refused where there is no memory for a model that was sent."""
+        """Raise RequestError if the memory does not suffice for an uploaded model."""
         limits, others = self.limits, sum(model.bytes for model in self.models.values())
         if needed > limits.max_model_bytes:
             raise RequestError(
@@ -122,7 +123,7 @@ class ModelRegistry:
                 f"With {name!r} all models need {format_size(needed + others)} of memory, but the limit of the server"
                 f" is {format_size(limits.max_server_bytes)}: delete models, or start the server with a larger"
                 " --max-server-memory.",
-                "server-memory-full",
+                "server-out-of-memory",
                 507,
             )
 
@@ -165,7 +166,7 @@ class ModelRegistry:
         if champion is not None and champion.role != CHAMPION:
             raise RequestError(f"{challenges!r} is a challenger itself: name its champion.", "not-a-champion", 409)
         if content is not None:
-            self.check_memory(name, learner._memory_needed(Growth()))
+            self.check_memory(name, estimate_memory(learner, Growth()))
         self._names_in_creation.add(name)
         try:
             return await self._create_model(name, learner, champion, content)
@@ -177,7 +178,7 @@ class ModelRegistry:
     ) -> ServedModel:
         served = ServedModel(name, learner, self.limits, created=clock.now(), role=CHALLENGER if champion else CHAMPION)
         served.own = content is None
-        settings = json.dumps(learner._plain_settings())
+        settings = json.dumps(plain_settings_of(learner))
         stream = champion.stream if champion else None
         row = NewModel(name, stream, served.role, name_of(type(learner)), settings, served.created, served.own)
         uploaded = (
@@ -250,7 +251,7 @@ class ModelRegistry:
             if champion is None or served.id not in journal.members(stream.id):
                 raise StreamDeleted
             if champion == served.id:
-                raise RequestError(f"{served.name!r} is the champion already.", "champion-already", 409)
+                raise RequestError(f"{served.name!r} is the champion already.", "already-champion", 409)
             journal.set_model(champion, role=CHALLENGER)
             journal.set_model(served.id, role=CHAMPION)
 

@@ -12,6 +12,14 @@ from typing import Any, NamedTuple
 
 from novikoff import learner_registry, scheme_registry
 from novikoff.auto import to_multiclass
+from novikoff.base.internals import (
+    build_unfitted,
+    check_settings,
+    plain_settings_of,
+    require_state,
+    setting_defaults_of,
+    state_of,
+)
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.data.raw.encoding import Encoding, get_encoding
@@ -75,7 +83,7 @@ class ServedModel:
         self.checkpoint: int | None = None
         """That of the last entry that its file holds."""
         self.own = False
-        """Whether the stream is all that it has learned: not so for a model that came as a file."""
+        """Whether the stream is all that it has learned: False for an uploaded model."""
         self.past: ComparisonBaseline | None = None
         self.refused = 0
         self.recent: deque[tuple[int, int]] = deque()
@@ -101,18 +109,19 @@ class ServedModel:
 
     @property
     def has_learned(self) -> bool:
-        return self.learner._state is not None
+        return state_of(self.learner) is not None
 
     @property
     def encoding(self) -> Encoding | None:
         """Encodes raw rows, where the model was trained from files."""
-        state = self.learner._state
+        state = state_of(self.learner)
         return None if get_encoding(state) is None else get_served_encoding(state, self.name)
 
     @property
     def decoders(self) -> RequestDecoders:
         """Of requests to this model."""
-        return NAMED_DECODERS if self.encoding is None else RAW_DECODERS
+        is_named = self._named_state is not None and self._named_state is self.learner._state
+        return NAMED_DECODERS if is_named or self.encoding is None else RAW_DECODERS
 
     def quarantine(self, needed: int, limit: int) -> None:
         """Stop this model, and no other: it would need more memory than it may take."""
@@ -124,7 +133,7 @@ class ServedModel:
 
     def measure(self) -> None:
         """Update `bytes` where the model has grown."""
-        state = self.learner._state
+        state = state_of(self.learner)
         if state is not None and state.updater is not self._measured:
             self._measured, self.bytes = state.updater, state.bytes_used()
 
@@ -134,7 +143,7 @@ class ServedModel:
 
     def check_learned(self) -> None:
         if not self.has_learned:
-            raise RequestError(f"{self.name!r} has learned nothing yet.", "nothing-learned", 409)
+            raise RequestError(f"{self.name!r} has learned nothing yet.", "not-fitted", 409)
 
     # --- Predicting ---
 
@@ -217,7 +226,7 @@ class ServedModel:
 
     def _encode(self, features: Any) -> Any:
         """Return features as the learner takes them. Once names were learned, they are taken as they are."""
-        state = self.learner._state
+        state = state_of(self.learner)
         if state is not None and state is self._named_state:
             return features
         encode = get_encoder(self.learner)
@@ -233,15 +242,15 @@ class ServedModel:
         return True
 
     def is_near_a_bound(self, terms: int, labels: int) -> bool:
-        """Whether so many more features and labels might be more than a model may know."""
-        state, limits = self.learner._state, self.limits
+        """Return whether this many more features and labels may exceed the limits of a model."""
+        state, limits = state_of(self.learner), self.limits
         known = (0, 0) if state is None else (state.features, len(state.labels))
         return known[0] + terms > limits.known_features or known[1] + labels > limits.classes
 
     def check_bounds(self, features: Any, label: Any) -> None:
         """Raises Refused for an example that brings more than the model may know. Asked before a lesson is written, and
         never again: what is in the journal is learned, whatever the bounds are then."""
-        state, limits = self.learner._state, self.limits
+        state, limits = state_of(self.learner), self.limits
         if state is None:
             return
         if self.encoding is not None and self.encoding.grows:
@@ -256,7 +265,7 @@ class ServedModel:
         if grows and state.features + sum(name not in known for name in features) > limits.known_features:
             raise RequestError(
                 f"The model knows {state.features:,} features; more than {limits.known_features:,} are not allowed.",
-                "too-many-known-features",
+                "too-many-model-features",
             )
         if len(state.labels) >= limits.classes and label not in state.labels.known():
             raise RequestError(f"The model knows {limits.classes:,} labels; more are not allowed.", "too-many-labels")
@@ -284,7 +293,7 @@ class ServedModel:
         return ModelInfo(
             name=self.name,
             learner=name_of(type(self.learner)),
-            settings=self.learner._plain_settings(),
+            settings=plain_settings_of(self.learner),
             role=self.role,
             challenges=champion if self.role == CHALLENGER else None,
             created=_format_time(self.created),
@@ -325,7 +334,7 @@ def _format_time(seconds: float) -> str:
 
 
 def create_learner(name: str, settings: dict[str, Any]) -> Any:
-    """A fresh learner by its command-line name; Refused where there is none, or its settings are not right."""
+    """Return a new learner by its command-line name; raise RequestError if the name or a setting is invalid."""
     learner_class = scheme_registry.model_class(name)
     if learner_class is None:
         known = ", ".join(
@@ -338,7 +347,7 @@ def create_learner(name: str, settings: dict[str, Any]) -> Any:
         raise RequestError(f"There is no learner {name!r}; there are {known}.", "unknown-learner")
     if not _is_online(learner_class):
         raise RequestError(f"{name} is not learned one example at a time: it can't be served.", "not-online")
-    allowed = sorted(learner_class.settings())
+    allowed = sorted(setting_defaults_of(learner_class))
     unknown = sorted(set(settings) - set(allowed))
     if unknown:
         raise RequestError(
@@ -346,12 +355,12 @@ def create_learner(name: str, settings: dict[str, Any]) -> Any:
         )
     try:
         complete = {**learner_registry.variant_settings(name), **settings}
-        if "learner" in allowed:
-            complete["learner"] = _create_inner_learner(learner_class, complete.pop("learner", None), complete)
+        if "estimator" in allowed:
+            complete["estimator"] = _create_inner_learner(learner_class, complete.pop("estimator", None), complete)
         learner = learner_class(**complete)
-        learner._check_all()
+        check_settings(learner)
     except (NovikoffError, TypeError, ValueError, AttributeError) as problem:
-        raise RequestError(f"{name} can't be made with these settings: {problem}", "bad-settings") from None
+        raise RequestError(f"{name} can't be made with these settings: {problem}", "invalid-settings") from None
     return learner
 
 
@@ -366,7 +375,7 @@ def _create_inner_learner(scheme: Any, asked: Any, settings: dict[str, Any]) -> 
 def precompile(learner: Any) -> None:
     """Compiles what this kind of learner needs, with one that is thrown away: not while others wait. Raises Refused for
     one that can't learn from a stream whose features are not known beforehand."""
-    trial = type(learner)._from_settings(learner._plain_settings())
+    trial = build_unfitted(learner)
     try:
         with contextlib.suppress(LabelError):
             trial.learn_one({"a": 1.0}, "x")
@@ -403,7 +412,7 @@ def load_uploaded(content: bytes) -> Any:
             raise RequestError(
                 f"{type(learner).__name__} is not learned one example at a time: it can't be served.", "not-online"
             )
-        state = learner._require_fitted()
+        state = require_state(learner)
         encoded = get_encoder(trial)(_build_trial_features(state))
         with contextlib.suppress(InputError):
             trial.predict_one(encoded)
@@ -412,7 +421,7 @@ def load_uploaded(content: bytes) -> Any:
     except RequestError:
         raise
     except NovikoffError as problem:
-        raise RequestError(f"The file can't be served: {problem}", "bad-model-file") from None
+        raise RequestError(f"The file can't be served: {problem}", "invalid-model-file") from None
     return learner
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from novikoff.base.internals import state_of
 from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.server.http.schemas import (
@@ -43,21 +44,23 @@ class RequestError(Exception):
     learned: int | None = None
     """Examples of the same request that were learned before the error."""
 
-    def __init__(self, sentence: str, code: str = "bad-example", status: int = 422, headers: Headers = ()) -> None:
+    def __init__(self, sentence: str, code: str = "invalid-example", status: int = 422, headers: Headers = ()) -> None:
         super().__init__(sentence)
         self.code, self.status, self.headers = code, status, headers
 
 
 def decode_body(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
-    """A body; Refused with 400 for what is no JSON, with 422 for what is not of its type."""
+    """Decode a body; raise RequestError with 400 for malformed JSON, with 422 for JSON of another type."""
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as problem:
-        raise RequestError(f"The body is not as it should be: {_format_problem(problem)}.", "bad-body") from None
+        raise RequestError(f"The body is not as it should be: {_format_problem(problem)}.", "invalid-body") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise RequestError(f"The body is no JSON: {_format_problem(problem)}.", "bad-json", 400) from None
+        raise RequestError(f"The body is no JSON: {_format_problem(problem)}.", "invalid-json", 400) from None
     except RecursionError:
-        raise RequestError("The body is no JSON that can be read: it is nested too deeply.", "bad-json", 400) from None
+        raise RequestError(
+            "The body is no JSON that can be read: it is nested too deeply.", "invalid-json", 400
+        ) from None
 
 
 def _format_problem(problem: Exception) -> str:
@@ -84,7 +87,7 @@ def check_features(features: Any, limits: Limits) -> None:
 
 
 def check_text(text: str) -> None:
-    """Half a surrogate pair is no character: it could not be written down."""
+    """Raise RequestError for a lone surrogate, which UTF-8 can't encode."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -102,9 +105,13 @@ def check_label(label: Any, limits: Limits) -> None:
                 )
             check_text(one)
         elif isinstance(one, float) and not one.is_integer():
-            raise RequestError(f"A label is a text, a whole number or a truth value, but {one!r} came.", "bad-label")
+            raise RequestError(
+                f"A label is a text, a whole number or a truth value, but {one!r} came.", "invalid-label"
+            )
         elif not isinstance(one, bool) and abs(one) >= 2**53:
-            raise RequestError(f"A label that is a number must be below 2^53 in size, but {one!r} came.", "bad-label")
+            raise RequestError(
+                f"A label that is a number must be below 2^53 in size, but {one!r} came.", "invalid-label"
+            )
 
 
 def encode_line(features: Any, label: Any) -> bytes:
@@ -115,5 +122,5 @@ def encode_line(features: Any, label: Any) -> bytes:
 def count_label(order: LabelOrder, model: Any, label: Any) -> None:
     """Count the label of an example that the model has learned; sets of labels and rankings are not counted."""
     if not isinstance(label, list | dict):
-        labels = model._state.labels
+        labels = state_of(model).labels
         order.add_one(int(labels.sign(label)) if isinstance(labels, BinaryLabels) else labels.number(label))

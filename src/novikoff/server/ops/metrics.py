@@ -1,4 +1,4 @@
-"""Numbers about the server itself: how many requests, how fast, how long ago."""
+"""Metrics of the server: counts and latencies of requests, for Prometheus and for the dashboard."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Metrics:
         self._limits: tuple[LogRateLimit, ConcurrencyLimit, ConnectionLimit] | None = None
 
     def watch(self, log: LogRateLimit, requests: ConcurrencyLimit, connections: ConnectionLimit) -> None:
-        """Show what these have refused."""
+        """Include the counts of these limits in the metrics."""
         self._limits = log, requests, connections
 
     def server(self, registry: ModelRegistry) -> ServerStatus:
-        """For people: rates since this was last asked, times of the latest requests."""
+        """Return the status for the dashboard: rates since the previous call, latencies of the latest requests."""
         now, learned = time.monotonic(), sum(served.ledger.examples for served in registry.models.values())
         then, learned_before, predicted_before = self._before
         self._before = now, learned, self.predicted
@@ -66,15 +66,15 @@ class Metrics:
         )
 
     def text(self, registry: ModelRegistry) -> str:
-        """Return all numbers in the text format of Prometheus, version 0.0.4."""
+        """Return all metrics in the text format of Prometheus, version 0.0.4."""
         lines = _format_header("requests_total", "counter")
         for (route, status), count in sorted(self.http.requests.items()):
             lines.append(f'novikoff_requests_total{{route="{route}",status="{status}"}} {count}')
         lines += _format_header("request_seconds", "histogram")
         for route, counts in sorted(self.http.buckets.items()):
             total = 0
-            for most, count in zip((*map(str, LATENCY_BUCKETS_SECONDS), "+Inf"), counts, strict=True):
-                total += count
+            for index, most in enumerate((*map(str, LATENCY_BUCKETS_SECONDS), "+Inf")):
+                total += counts[index]
                 lines.append(f'novikoff_request_seconds_bucket{{route="{route}",le="{most}"}} {total}')
             lines.append(f'novikoff_request_seconds_sum{{route="{route}"}} {self.http.seconds[route]:.9g}')
             lines.append(f'novikoff_request_seconds_count{{route="{route}"}} {total}')

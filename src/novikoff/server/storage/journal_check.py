@@ -14,7 +14,7 @@ from novikoff.errors import InputError
 from novikoff.server.storage import attribution, wal_check
 from novikoff.server.storage.journal import JOURNAL_FILE, Journal, chain_digest, damaged_error
 
-JOURNAL_FORMAT = 1
+JOURNAL_FORMAT = 2
 MAX_FULL_CHECK_BYTES = 1 << 30
 """A journal up to this size is checked completely when it is opened; of a longer one, the entries that models need."""
 JOURNAL_SCHEMA = """

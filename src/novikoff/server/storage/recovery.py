@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from novikoff.base.internals import estimate_memory
 from novikoff.errors import InputError
 from novikoff.memory_limit import Growth
 from novikoff.meta.default_learner import DEFAULT_LEARNER
@@ -141,7 +142,7 @@ def _compute_allowed_bytes(registry: ModelRegistry, served: ServedModel | None) 
 
 
 def _measure_bytes(served: ServedModel) -> int:
-    return int(served.learner._memory_needed(Growth())) if served.has_learned else 0
+    return int(estimate_memory(served.learner, Growth())) if served.has_learned else 0
 
 
 def _load_model(registry: ModelRegistry, row: ModelRow, first: int) -> ServedModel:

@@ -1,0 +1,392 @@
+"""The internal interface of models: what other packages may ask of a model beyond its public methods.
+
+Hooks of the estimator classes are private, so that `dir(model)` shows users what is meant for them. Packages other than
+`base` reach them by these functions only; `scripts/check_style.py` checks that. Classes that inherit a hook call or
+override it directly. Hooks of some models only have modules of their own beside their classes:
+
+- `novikoff.meta.internals`: models that are fitted to all data at once (`BatchEstimator`)
+- `novikoff.multiclass.internals`: models with a column of weights for each class (`MulticlassClassifier`)
+
+`model` is an estimator of this package, `learner_type` a class of them. States are documented in `base/model_state.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # commands import this module before they know whether they need more
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from novikoff._compiled.lazy_numpy import NDArray, np
+    from novikoff.base.model_state import ModelState
+    from novikoff.core.feature_sample import FeatureSample
+    from novikoff.data.rows import Rows
+    from novikoff.memory_limit import Growth
+    from novikoff.schema import Schema
+    from novikoff.theory.bounds import Bound
+
+
+# --- State ---
+
+
+def state_of(model: Any) -> Any:
+    """Return what the model has learned; None before the first example."""
+    return model._state
+
+
+def require_state(model: Any) -> Any:
+    """Return what the model has learned; NotFittedError before the first example."""
+    return model._require_fitted()
+
+
+def checked_state_of(model: Any) -> Any:
+    """Return what the model has learned; InputError where its settings have changed since."""
+    return model._checked_state()
+
+
+def build_state(model: Any, features: int, dtype: Any, names: list[str] | None, labels: Any) -> Any:
+    """Return the state of a run with no examples."""
+    return model._build_state(features, dtype, names, labels)
+
+
+def set_state(model: Any, state: Any) -> None:
+    """Replace what the model has learned, and drop its fast paths."""
+    model._set_state(state)
+
+
+def ensure_capacity(model: Any, state: Any, features: int) -> None:
+    """Allocate weights for this number of features; InputError where the learner needs a fixed number."""
+    model._ensure_capacity(state, features)
+
+
+def estimate_memory(model: Any, growth: Growth) -> int:
+    """Return the bytes that the model needs after such growth."""
+    return model._memory_needed(growth)
+
+
+def estimate_state_bytes(model: Any, state: Any, growth: Growth) -> int:
+    """Return the bytes that this state of the model needs after such growth."""
+    return model._bytes_needed(state, growth)
+
+
+def build_feature_sample(model: Any, dtype: Any) -> FeatureSample:
+    """Return an empty sample of features, from which their deviations are estimated."""
+    return model._fresh_sample(dtype)
+
+
+def working_model_of(model: Any) -> Any:
+    """Return the learner that does the work: the model itself, unless it is a facade such as Auto."""
+    return model._working_model()
+
+
+def is_facade(model: Any) -> bool:
+    """Return whether another learner does the work of this model."""
+    from novikoff.base.estimator import BaseEstimator
+
+    return isinstance(model, BaseEstimator) and type(model)._working_model is not BaseEstimator._working_model
+
+
+# --- Settings ---
+
+
+def setting_defaults_of(learner_type: Any) -> Mapping[str, Any]:
+    """Return the names of the settings and their defaults, REQUIRED for one that must be given."""
+    return learner_type._setting_defaults()
+
+
+def plain_settings_of(model: Any) -> dict[str, Any]:
+    """Return the settings as plain values, lists and dicts, as a file has them."""
+    return model._plain_settings()
+
+
+def build_from_settings(learner_type: Any, settings: dict[str, Any]) -> Any:
+    """Return a model with settings that `plain_settings_of` has returned."""
+    return learner_type._from_settings(settings)
+
+
+def build_unfitted(model: Any) -> Any:
+    """Return a model of the same class with the same settings that has learned nothing."""
+    return type(model)._from_settings(model._plain_settings())
+
+
+def run_settings_of(model: Any) -> dict[str, Any]:
+    """Return the settings that must not change during a run."""
+    return model._run_settings()
+
+
+def check_settings(model: Any) -> None:
+    """Raise InputError where a setting is not valid."""
+    model._check_all()
+
+
+def check_settings_unchanged(model: Any, state: Any) -> None:
+    """Raise InputError where settings are not those that the run began with."""
+    model._check_settings_unchanged(state)
+
+
+def inner_learner_of(model: Any) -> Any:
+    """Return the binary learner that the model is, or is made of; a model without one is returned itself."""
+    return getattr(model, "_inner_learner", model)
+
+
+def scheme_info_of(model: Any) -> dict[str, Any]:
+    """Return how the model reduces several classes to columns of weights; empty for two labels."""
+    return model._scheme_info()
+
+
+# --- Properties of a learner ---
+
+
+def is_multiclass(model: Any) -> bool:
+    """Return whether the model, or class, takes more than two classes without a scheme around it."""
+    return bool(model._is_multiclass)
+
+
+def needs_two_classes(model: Any) -> bool:
+    """Return whether the model, or class, learns from labels, of which there must be two."""
+    return bool(model._needs_two_classes)
+
+
+def predicts_one_label(model: Any) -> bool:
+    """Return whether the model predicts one label for each example; models fitted at once do."""
+    return bool(getattr(model, "_predicts_one_label", True))
+
+
+def has_weights(model: Any) -> bool:
+    """Return whether the model has `coef_`."""
+    return bool(model._has_weights)
+
+
+def has_fixed_length(model: Any) -> bool:
+    """Return whether the length of the run is independent of what happened in it."""
+    return bool(model._has_fixed_length)
+
+
+def multiclass_support_of(model: Any) -> str:
+    """Return how columns of weights can be learned side by side: no, each, whole or rivals."""
+    return model._multiclass_support
+
+
+def outcome_type_of(model: Any) -> str:
+    """Return what examples are to the theorems: sides, preferences, columns, queries or kernel."""
+    return model._outcome_type
+
+
+def feature_range_of(model: Any) -> tuple[float, float]:
+    """Return the least and the largest value of a feature that the learner takes."""
+    return model._feature_range()
+
+
+def fixed_width_reason_of(model: Any) -> str | None:
+    """Return why the number of features must be known in advance; None where it need not be."""
+    return model._fixed_width_reason()
+
+
+def unseen_weight_of(model: Any, state: Any) -> float:
+    """Return the weight of features that were never seen."""
+    return model._unseen_weight(state)
+
+
+def weight_scale_of(model: Any) -> float:
+    """Return the factor by which weights and scores are multiplied when they are shown."""
+    return model._weight_scale()
+
+
+def scratch_columns_of(model: Any) -> int:
+    """Return how many numbers an example needs beside each column of weights."""
+    return model._scratch_columns
+
+
+def needs_sparse_columns(model: Any) -> bool:
+    """Return whether columns of weights are learned from sparse rows only."""
+    return bool(model._learns_sparse_only or model._learns_columns_sparse_only)
+
+
+def uses_linear_loop(model: Any) -> bool:
+    """Return whether the model learns by the loop that all linear learners share."""
+    from novikoff.base.linear_weights import LinearModel
+
+    return type(model)._run_loop is LinearModel._run_loop
+
+
+def scores_by_weights(model: Any) -> bool:
+    """Return whether the score of an example is w·x with the weights of the state."""
+    from novikoff.base.online import LinearClassifier
+
+    return type(model)._score_terms is LinearClassifier._score_terms
+
+
+def build_loss(model: Any) -> Any:
+    """Return the loss, from the settings."""
+    return model._build_loss()
+
+
+def build_updater(model: Any, slots: int, dtype: Any) -> Any:
+    """Return an updater that has learned nothing, from the settings."""
+    return model._build_updater(slots, dtype)
+
+
+# --- Labels ---
+
+
+def build_empty_labels(model: Any) -> Any:
+    """Return the labels that are known before the first example."""
+    return model._empty_labels()
+
+
+def build_label_reader(model: Any, labels: Any, left_out: Any) -> Any:
+    """Return an encoder of labels in files; `left_out` counts examples without a label."""
+    return model._label_reader(labels, left_out)
+
+
+def label_for_score(model: Any, score: float) -> Any:
+    """Return the label that a binary model predicts for a score."""
+    return model._label_for_score(score)
+
+
+def decide_labels(model: Any, scores: NDArray[np.float64]) -> Any:
+    """Return the labels that the model predicts for these scores."""
+    return model._decide(scores)
+
+
+def format_label(model: Any, label: Any) -> str:
+    """Return a label, predicted or given, as a text."""
+    return model._format_label(label)
+
+
+# --- Learning ---
+
+
+def fit_rows(model: Any, X: Any, y: Any, *sample_weight: Any, **more: Any) -> int:
+    """Fit the model; return the mistakes of the first pass."""
+    return model._fit_rows(X, y, *sample_weight, **more)
+
+
+def build_file_trainer(model: Any, reading: Any, *, positive: str | None = None) -> Any:
+    """Return a trainer that feeds files to the model (`base/file_training.py`)."""
+    return model._build_file_trainer(reading, positive=positive)
+
+
+def run_pass(
+    model: Any, state: Any, rows: Rows, codes: Any, weights: NDArray[np.float64], *, known: bool = False
+) -> int:
+    """Learn these rows once; return how many were learned. `known` says that a reader has checked them."""
+    return model._run_pass(state, rows, codes, weights, known=known)
+
+
+def check_rows(model: Any, state: Any, rows: Rows) -> None:
+    """Raise InputError where a row can't be learned."""
+    model._check_rows(state, rows)
+
+
+def iter_encoded_arrays(model: Any, X: Any, y: Any, qid: Any = None) -> Iterator[tuple[Rows, Any]]:
+    """Yield rows and labels of arrays as the loop takes them."""
+    return model._iter_encoded_arrays(X, y, qid)
+
+
+def iter_encoded_files(model: Any, reading: Any) -> Iterator[tuple[Rows, Any]]:
+    """Yield rows and labels of files as the loop takes them."""
+    return model._iter_encoded_files(reading)
+
+
+def silence_order_warnings(model: Any) -> None:
+    """Issue no SortedLabelsWarning, in runs that the user did not start."""
+    model._warns_of_sorted_labels = False
+
+
+def run_linear_loop(
+    model: Any, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], canonical: bool
+) -> int:
+    """Learn rows by the loop that all linear learners share, whatever the model overrides."""
+    from novikoff.base.linear_weights import LinearModel
+
+    return LinearModel._run_loop(model, state, rows, signs, weights, canonical)
+
+
+# --- Predicting ---
+
+
+def build_scorer(model: Any, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
+    """Return a function of rows to scores, with the hypothesis of this moment."""
+    return model._build_scorer(known=known)
+
+
+def build_loop_scorer(model: Any, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
+    """Return a function that writes the scores of canonical rows to an array."""
+    return model._build_loop_scorer(state)
+
+
+def display_scores(model: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the scores as they are shown beside predictions, one row for each example."""
+    return model._display_scores(scores)
+
+
+def hypothesis_of(model: Any, state: Any) -> NDArray[np.float64]:
+    """Return the weights, that of the bias first; AttributeError where there is no weight vector."""
+    return model._hypothesis(state)
+
+
+# --- Theorems ---
+
+
+def preference_bounds_of(model: Any, state: Any, *, variables: int, top: bool) -> Sequence[Bound]:
+    """Return the theorems for examples that are preferences between columns."""
+    return model._preference_bounds(state, variables=variables, top=top)
+
+
+def column_bounds_of(model: Any, state: Any, *, variables: int) -> Sequence[Bound]:
+    """Return the theorems for one of several columns that learns by itself."""
+    return model._column_bounds(state, variables=variables)
+
+
+def count_min_errors(model: Any, rows: Rows, signs: Any) -> int | None:
+    """Return the errors of the best hypothesis of the class on these rows; None where it is not known."""
+    return model._min_errors(rows, signs)
+
+
+def run_facts_of(model: Any) -> dict[str, Any]:
+    """Return what a certificate tells of the run beside the ledger."""
+    return model._run_facts()
+
+
+def describe_guarantee(model: Any, *args: Any, **more: Any) -> dict[str, Any] | None:
+    """Return what is guaranteed on new data; None where no theorem applies."""
+    return model._describe_guarantee(*args, **more)
+
+
+# --- Model files ---
+
+
+def schema_of(model: Any, features: int) -> Schema:
+    """Return what a model file with this number of features may hold of the updater."""
+    return model._schema(features)
+
+
+def extra_schemas_of(model: Any, features: int, present: Collection[str]) -> dict[str, Schema]:
+    """Return the schemas of the arrays beside the updater, by prefix; `present` are the names in the file."""
+    return model._extra_schemas(features, present)
+
+
+def columns_in_file(model: Any, labels: Any) -> int:
+    """Return how many columns of weights a file with these labels holds."""
+    return model._columns_in_file(labels)
+
+
+def labels_from_file(model: Any, listed: list[Any], *, rest: str) -> Any:
+    """Return the labels that a file lists."""
+    return model._labels_from_file(listed, rest=rest)
+
+
+def trim_state(model: Any, state: Any) -> Any:
+    """Return the updater without spare capacity, as it goes to a file."""
+    return model._trim_state(state)
+
+
+def extra_arrays_of(model: Any, state: Any) -> dict[str, NDArray[Any]]:
+    """Return the arrays that go to a file beside the updater."""
+    return model._extra_arrays(state)
+
+
+def state_from_file(model: Any, state: ModelState, tensors: dict[str, NDArray[Any]]) -> ModelState:
+    """Return the state, completed with the extra arrays of a file."""
+    return model._state_from_file(state, tensors)

@@ -1,0 +1,104 @@
+"""--kernel-form: a kernel's examples kept (the dual), or its features written out (the primal), by the numbers."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any
+
+from novikoff.cli.options.data_options import build_reading_options, is_stream
+from novikoff.data.reader import Batch, DataReader, check_sources
+from novikoff.errors import InputError
+
+KERNEL_LEARNER = "kernel-perceptron"
+DUAL_ONLY_SETTINGS = ("vote", "budget", "drop", "max_memory_mb")
+"""Settings that mean something for kept examples only."""
+
+
+def add_kernel_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kernel-form",
+        choices=("auto", "dual", "primal"),
+        help=f"{KERNEL_LEARNER}: keep examples (dual, the default), or write the features of poly:N out and keep"
+        " weights (primal); auto takes the cheaper, by the numbers of the first examples",
+    )
+
+
+def resolve_representation(options: argparse.Namespace) -> None:
+    """Where the primal is wanted, or cheaper, the options become those of a Perceptron in the mapped space."""
+    if options.kernel_form is None:
+        return
+    if options.learner != KERNEL_LEARNER or options.resume:
+        raise InputError(f"--kernel-form is for a new run of --learner {KERNEL_LEARNER}: leave it out.")
+    if options.kernel_form == "dual":
+        return
+    from novikoff.dual.kernel_perceptron import KernelPerceptron
+    from novikoff.kernels.expression import Linear, Polynomial
+    from novikoff.kernels.parser import as_kernel
+
+    given = options.setting_kernel
+    kernel = as_kernel(KernelPerceptron().kernel if given is None else given)
+    dual_only = [name for name in DUAL_ONLY_SETTINGS if getattr(options, f"setting_{name}") not in (None, False)]
+    written_out = isinstance(kernel, Linear) or (
+        isinstance(kernel, Polynomial) and (kernel.constant, kernel.scale) == (1.0, 1.0)
+    )
+    why = None
+    if dual_only:
+        why = f"--{dual_only[0].replace('_', '-')} is for kept examples"
+    elif not written_out:
+        why = f"the kernel {kernel} has no map among those of --feature-map; poly:N has"
+    elif options.feature_map:
+        why = "--feature-map is there already"
+    elif options.hash_bits == 0 or options.keep_names:
+        why = "there are no names for products, as --hash-bits 0 and --keep-names ask for"
+    if options.kernel_form == "primal":
+        if why is not None:
+            raise InputError(f"--kernel-form primal can't be: {why}.")
+    elif why is not None or not _primal_is_cheaper(options, _degree(kernel)):
+        return
+    _switch_to_primal(options, kernel)
+
+
+def _degree(kernel: Any) -> int:
+    return getattr(kernel, "degree", 1)
+
+
+def _primal_is_cheaper(options: argparse.Namespace, degree: int) -> bool:
+    from novikoff.data.feature_maps import MAX_MAP_COLUMNS, MapSpec
+    from novikoff.data.rows import Sparse
+    from novikoff.kernels import choose_representation
+
+    check_sources(options.data)
+    if any(map(is_stream, options.data)):
+        raise InputError("--kernel-form auto looks at the data beforehand: say dual or primal for a pipe.")
+    batch = next(DataReader(options.data, build_reading_options(options)).batches())
+    terms = float(batch.rows.starts[-1]) / len(batch) if isinstance(batch.rows, Sparse) else float(batch.features)
+    chosen = MapSpec("poly", degree, options.feature_map_bits)
+    features = float(chosen.terms([round(terms)])[0])
+    advice = choose_representation(
+        examples=_estimate_examples(batch, options.data), kernel_cost=max(terms, 1.0), feature_cost=max(features, 1.0)
+    )
+    too_many = options.feature_map_bits is None and chosen.products(batch.features) > MAX_MAP_COLUMNS
+    if not options.quiet:
+        room = " Its columns would be too many, though: --feature-map-bits hashes them." if too_many else ""
+        print(f"{advice.sentence}{room if advice.representation == 'primal' else ''}", file=sys.stderr)
+    return advice.representation == "primal" and not too_many
+
+
+def _estimate_examples(batch: Batch, titles: list[str]) -> int:
+    """How many examples there are, if all are like the first ones."""
+    if not batch.size:
+        return len(batch)
+    return max(len(batch), round(len(batch) * sum(os.stat(title).st_size for title in titles) / batch.size))
+
+
+def _switch_to_primal(options: argparse.Namespace, kernel: Any) -> None:
+    """(1 + x·z)^d is the product of two mapped examples and of their biases, x·z that of the examples themselves."""
+    options.learner = "perceptron"
+    degree = _degree(kernel)
+    if degree > 1:
+        options.feature_map = f"poly:{degree}"
+    options.setting_fit_intercept = hasattr(kernel, "constant")
+    for name in ("kernel", *DUAL_ONLY_SETTINGS):
+        setattr(options, f"setting_{name}", None)

@@ -1,0 +1,131 @@
+"""--shuffle and --random-state: the order in which examples are learned, and the seed of everything random."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from novikoff.base.internals import setting_defaults_of
+from novikoff.cli import signals
+from novikoff.cli.options.data_options import is_stream
+from novikoff.data.reader import is_builtin
+from novikoff.data.shuffle.permutation import MAX_SEED
+from novikoff.errors import InputError
+
+if TYPE_CHECKING:
+    from novikoff.data.labels.label_order import LabelOrder
+    from novikoff.data.reader import DataReader
+
+SECONDS_BETWEEN_LINES = 5.0
+RUN_SETTINGS = ("random_state", "shuffle")
+"""Settings of learners that are options of the command itself."""
+
+
+def add_shuffle(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--shuffle",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="learn the examples in random order, another one each pass; files are shuffled in temporary files"
+        " (default: built-in data sets only)",
+    )
+    add_random_state(parser, "of --shuffle, of ensembles and --online-to-batch, of the first weights of a network")
+
+
+def add_random_state(parser: argparse.ArgumentParser, of_what: str) -> None:
+    parser.add_argument(
+        "--random-state",
+        metavar="N",
+        type=parse_random_state,
+        help=f"seed of all random numbers: {of_what} (default: 0)",
+    )
+
+
+def parse_random_state(text: str) -> int:
+    """Parse a seed."""
+    if not (text.isdecimal() and int(text) <= MAX_SEED):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 2^63 - 1, not {text}")
+    return int(text)
+
+
+def resolve_shuffle(options: argparse.Namespace) -> None:
+    """Decide whether the examples are shuffled; InputError for data that can't be."""
+    if options.shuffle is None:
+        options.shuffle = all(map(is_builtin, options.data))
+    streams = [title for title in options.data if is_stream(title)]
+    if options.shuffle and streams:
+        name = "standard input" if streams[0] == "-" else streams[0]
+        raise InputError(
+            f"{name}: --shuffle needs a file: every pass reads all examples before it learns the first one, and a"
+            " pipe can be read once only. Write the data to a file first, or leave out --shuffle."
+        )
+
+
+def order_warnings(order: LabelOrder | None, options: argparse.Namespace) -> list[str]:
+    """Return a warning if the labels come in long runs, which makes results doubtful."""
+    if order is None or not order.is_sorted:
+        return []
+    first, *others = ("standard input" if title == "-" else title for title in options.data)
+    subject = f"{first} with {len(others)} more" if others else first
+    streams = any(is_stream(title) for title in options.data)
+    advice = "Shuffle the lines first, for example with shuf." if streams else "Use --shuffle."
+    return [f"{order.describe(subject)} {advice}"]
+
+
+def run_settings(estimator_type: Any, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of a learner or scheme that follow from --random-state and --shuffle."""
+    own = setting_defaults_of(estimator_type)
+    found: dict[str, Any] = {}
+    if options.random_state is not None and "random_state" in own:
+        found["random_state"] = options.random_state
+    if "shuffle" in own:
+        found["shuffle"] = bool(getattr(options, "shuffle", False))
+    return found
+
+
+def shuffle_reading(reading: DataReader, options: argparse.Namespace, *, ranking: bool) -> None:
+    """Have a reading give its examples in random order. `ranking` says that queries mean something to the learner."""
+    from novikoff.data.shuffle.external import Shuffler
+
+    watcher = None if options.quiet else ShuffleProgressLine()
+    reading.shuffler = Shuffler(options.random_state or 0, queries=not ranking, watcher=watcher)
+
+
+def describe_run(reading: DataReader) -> dict[str, Any]:
+    """Return what the summary of a run says about its order; nothing where the examples kept theirs."""
+    if reading.shuffler is None:
+        return {}
+    used = reading.shuffler
+    return {"shuffle": {"random_state": used.seed, "rows": used.rows, "temporary_bytes": used.temporary_bytes}}
+
+
+def summary_line(about: dict[str, Any]) -> str:
+    """Return the text of a summary for what `describe_run` found."""
+    size = about["temporary_bytes"]
+    return f"random state {about['random_state']}" + (f", {format_megabytes(size)} of temporary files" if size else "")
+
+
+def format_megabytes(size: int) -> str:
+    return f"{size / 1e6:,.0f} MB" if size >= 10_000_000 else f"{size / 1e6:.1f} MB"
+
+
+class ShuffleProgressLine:
+    """Lines on stderr while a file is partitioned, which comes before the first example is learned."""
+
+    def __init__(self) -> None:
+        self.shown = time.monotonic()
+
+    def announce(self, titles: list[str], expected: int | None, folder: str) -> None:
+        name = titles[0] if len(titles) == 1 else f"{len(titles)} files"
+        size = "the size of the unpacked data" if expected is None else f"about {format_megabytes(expected)}"
+        print(f"Shuffling {name}: {size} of temporary files in {folder}", file=sys.stderr)
+
+    def on_partitioned(self, rows: int, share: float | None) -> None:
+        signals.raise_if_interrupted()
+        if time.monotonic() - self.shown < SECONDS_BETWEEN_LINES:
+            return
+        self.shown = time.monotonic()
+        done = "" if share is None else f" ({share:.0%})"
+        print(f"Shuffling: {rows:,} examples read{done}", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""Output of the commands: figures, progress lines, model files and reports."""
