@@ -1,7 +1,8 @@
-"""Hypothesis without deadlines, with the same examples each time but in `make test-slow`.
+"""Hypothesis profiles, markers that depend on parameters, and fixtures of servers.
 
-Variants of learners are in the slow set, but for their twins. A kernel of the package that is not in the compiled
-library is an error: nothing is compiled but what tests define themselves.
+Hypothesis has no deadlines, and derandomised examples except in `make test-slow`. Variants of learners are in the slow
+set, except in tests of reference implementations. A kernel of the package that the compiled library lacks is an error:
+only kernels that tests define are compiled.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Explicit feature maps: every column is the product that its name says, and inner products are what kernels say."""
+"""Explicit feature maps: every column is the product in its name, and inner products equal the kernels."""
 
 from __future__ import annotations
 

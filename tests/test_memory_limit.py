@@ -1,4 +1,4 @@
-"""The memory limit of a model: where it comes from, how arrays grow within it, and what is refused with which words."""
+"""The memory limit of a model: its source, growth of arrays within it, and the errors beyond it."""
 
 from __future__ import annotations
 

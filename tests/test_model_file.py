@@ -1,4 +1,4 @@
-"""The model file: whole or refused, and safe from a kill at any moment."""
+"""The model file: complete or refused, and safe against a kill at any time."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_kill_minus_nine_while_saving_leaves_a_complete_file(tmp_path: Path) -> 
         process.wait()
         process.stdout.close()
         left = list(tmp_path.glob(".m.model.*.part"))
-        assert novikoff.load(path).ledger_.examples in (saved[-1], saved[-1] + 1)  # the last one told, or the next
+        assert novikoff.load(path).ledger_.examples in (saved[-1], saved[-1] + 1)  # the last one reported, or the next
         in_the_middle += len(left)
         for unfinished in left:
             unfinished.unlink()

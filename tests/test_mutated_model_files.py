@@ -1,4 +1,4 @@
-"""Model files that were made by hand: each is refused with a ModelFileError, or is a model that can be used."""
+"""Crafted model files: each is refused with a ModelFileError, or gives a model that can be used."""
 
 from __future__ import annotations
 

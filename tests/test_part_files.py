@@ -1,4 +1,4 @@
-"""Temporary files of killed processes are removed; shards that change between two rounds are noticed."""
+"""Temporary files of killed processes are removed; shards that change between two rounds are detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Provenance in model files: on request only, and checked when it is read."""
+"""Provenance in model files: on request only, and verified on loading."""
 
 from __future__ import annotations
 

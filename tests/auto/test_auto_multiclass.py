@@ -1,4 +1,4 @@
-"""Auto with any number of classes: two, more, and streams in which a third one arrives."""
+"""Auto with two and more classes, and with streams in which a third class arrives."""
 
 from __future__ import annotations
 

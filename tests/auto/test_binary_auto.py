@@ -1,4 +1,4 @@
-"""Auto: against its definition in plain Python, its bound tried by adversaries, and no unit of any column counts."""
+"""Auto on two classes: a plain Python reference, its bound against adversaries, and invariance to units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One default learner, auto, in all parts; where Auto can't run, AROW, and a message says so."""
+"""The default learner is Auto everywhere. Where Auto cannot run, AROW is used and a message says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicting single examples by the fast lane: the same bits as the way around and as decision_function."""
+"""The fast path for predicting single examples gives the same bits as the general path and decision_function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fitting data frames with texts and categories, dicts and texts: the encoding becomes part of the model."""
+"""fit on data frames with texts and categories, dicts and texts: the encoding becomes part of the model."""
 
 from __future__ import annotations
 

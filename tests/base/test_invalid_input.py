@@ -1,4 +1,4 @@
-"""What must not be learned is refused with a sentence, and the learner is as it was."""
+"""Invalid input is refused with a message, and the learner does not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger's list of mistakes, and the two sides that labels are given."""
+"""The ledger's list of mistakes, and the signs of the two labels."""
 
 from __future__ import annotations
 

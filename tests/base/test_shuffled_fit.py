@@ -1,4 +1,4 @@
-"""fit learns in random order: a permutation that depends on the seed, the pass and the number of rows alone."""
+"""fit learns in random order: the permutation depends on the seed, the pass and the number of rows only."""
 
 from __future__ import annotations
 

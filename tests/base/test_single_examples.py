@@ -1,4 +1,4 @@
-"""learn_one and predict_one from dicts, lists of names and arrays."""
+"""learn_one and predict_one on dicts, lists of names and arrays."""
 
 from __future__ import annotations
 

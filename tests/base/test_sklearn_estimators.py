@@ -1,4 +1,4 @@
-"""The learners as scikit-learn estimators."""
+"""The learners are scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.helpers.learners import ALL_LEARNERS, EXPECTED_FAILED_CHECKS, make_le
 
 class Squeezed:
     """The same learner for numbers of any size, such as scikit-learn's checks have: each is brought into the learner's
-    range after it has passed the door."""
+    range after validation."""
 
     def _into_range(self: Any, rows: Rows) -> Rows:
         least, most = self._feature_range()

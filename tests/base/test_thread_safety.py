@@ -1,6 +1,6 @@
-"""One model object in several threads: predictions see whole models, and learning calls take effect one after another.
+"""One model object in several threads: predictions see complete models, and learning calls are serialised.
 
-Each check runs in a process of its own, so that a crash of compiled code is a failure of one test.
+Each check runs in its own process, so that a crash of compiled code fails one test only.
 """
 
 from __future__ import annotations

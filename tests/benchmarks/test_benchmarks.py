@@ -1,4 +1,4 @@
-"""The benchmarks: what they measure is counted rightly, kept in full and shown as it is, on rows that are made up."""
+"""The benchmarks: measurements are counted correctly, stored in full and shown unchanged, on made-up rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elimination, Halving and rectangles: twins in sets and lists, theorems tried by an adversary, what they refuse."""
+"""Elimination, Halving and Rectangle: plain Python references, bounds against an adversary, and invalid input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates: sound against exact rationals, tight against reference solvers, checked by anyone who has the data."""
+"""Certificates: sound against exact rationals, tight against reference solvers, and verifiable from the data."""
 
 from __future__ import annotations
 

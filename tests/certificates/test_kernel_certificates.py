@@ -1,4 +1,4 @@
-"""Certificates in a kernel's space: claims against exact arithmetic, separability by a kernel, and nothing too much."""
+"""Certificates in the space of a kernel: claims against exact arithmetic, and separability by a kernel."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Certificates for many outcomes: sound against exact rationals in the space of preferences, the same as those of the
-binary data that Kesler's construction stands for, and checked by anyone who has the data."""
+"""Multiclass certificates: sound against exact rationals in the space of preferences, equal to those of the binary data
+of Kesler's construction, and verifiable from the data.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Separable or not: the answer against an exact twin, every proof checked, and every change of a proof seen."""
+"""Separability: the answer against an exact reference, every proof checked, every changed proof refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CORNERS = [[0, 0], [0, 1], [1, 0], [1, 1]]
 XOR = [0, 1, 1, 0]
 
 
-# --- The twin ---
+# --- The exact reference ---
 
 
 def sign_rows(X: Any, y: Any, bias: bool) -> list[list[Fraction]]:
@@ -472,7 +472,7 @@ def test_real_data(name: str, answer: bool, bias: bool) -> None:
 
 @real_data
 def test_real_data_without_its_contradictions() -> None:
-    """a9a without rows that have a twin of the other label: the proof is then a combination of many rows."""
+    """a9a without equal rows of different labels: the proof is then a combination of many rows."""
     X, y = load_svmlight_file(str(DATA_FOLDER / "a9a.train.svm.gz"))
     X, y = X[:6000], y[:6000]
     keys = X @ np.random.default_rng(0).random(X.shape[1])

@@ -1,4 +1,4 @@
-"""Witnesses for streams that don't fit in memory: nearly as good as if they did, the same however the stream comes."""
+"""Witnesses for streams larger than memory: nearly as good as in memory, and independent of batches."""
 
 from __future__ import annotations
 

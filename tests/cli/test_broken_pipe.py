@@ -1,4 +1,4 @@
-"""`novikoff learn FILE 2>&1 | head` ends, whenever the reader of the output closes the pipe."""
+"""`novikoff learn FILE 2>&1 | head` ends whenever the reader of the output closes the pipe."""
 
 from __future__ import annotations
 

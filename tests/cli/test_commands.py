@@ -1,4 +1,4 @@
-"""The command line, as a user meets it."""
+"""The commands learn, predict, inspect and completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How data is read by commands: what goes on from a model, what is counted, what is refused."""
+"""Options for reading data: what a resumed run takes over, what is counted, what is refused."""
 
 from __future__ import annotations
 

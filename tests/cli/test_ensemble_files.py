@@ -1,4 +1,4 @@
-"""Ensembles from the command line and their certificates."""
+"""Ensembles learned from files by the command line, and their certificates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`novikoff generate`: the files are the streams."""
+"""`novikoff generate` writes files that equal the streams."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def dense(X: Any) -> Any:
 
 
 def plain_text(rows: Rows, y: Any, vw: bool) -> str:
-    """The slow twin of the writer."""
+    """Return the text of a stream by a slow reference of the writer."""
     lines = []
     for i, label in enumerate(y):
         if isinstance(rows, Dense):

@@ -1,4 +1,4 @@
-"""Memory stays the same however long a file is: what `novikoff learn` needs at most, on little text and on much."""
+"""The peak memory of `novikoff learn` does not grow with the length of the file."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def two_megabytes(kind: str) -> bytes:
 
 
 def peak(kind: str, size: int, path: Path) -> int:
-    """The most memory, in bytes, of a process that learns so much. VmHWM begins anew with a program; the largest
+    """The most memory, in bytes, of a process that learns so much. VmHWM starts at zero with a program; the largest
     resident size that the system tells of children is that of their parent, if it was larger."""
     with open(path, "wb") as file:
         for _ in range(size // (2 * MB)):

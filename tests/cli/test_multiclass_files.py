@@ -1,4 +1,4 @@
-"""More than two classes from the command line: which scheme is found, and that all commands work with it."""
+"""More than two classes on the command line: the selected scheme, and all commands with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--online-to-batch: learned, saved, resumed, inspected, certified, verified and reported from the command line."""
+"""--online-to-batch: learn, save, resume, inspect, certify, verify and report on the command line."""
 
 from __future__ import annotations
 

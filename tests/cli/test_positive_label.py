@@ -1,4 +1,4 @@
-"""`--positive-label LABEL`: the negative side is called by its name where only one other label exists."""
+"""`--positive-label LABEL`: the negative class has the name of the other label where there is only one."""
 
 from __future__ import annotations
 

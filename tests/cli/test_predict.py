@@ -1,4 +1,4 @@
-"""Predicting: data without labels in every format that can tell, and what is said of the labels that are there."""
+"""predict on data without labels in every format, and the errors counted where labels are given."""
 
 from __future__ import annotations
 

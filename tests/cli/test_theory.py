@@ -1,4 +1,4 @@
-"""`novikoff theory`: sentences, JSON, tables, plots, pictures, exit codes, refusals."""
+"""`novikoff theory`: text, JSON, tables, plots, pictures, exit codes and invalid arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client of the service, against a small server that forgets to answer, is busy, or goes away."""
+"""The Python client against a small server that does not answer, is busy, or closes the connection."""
 
 from __future__ import annotations
 

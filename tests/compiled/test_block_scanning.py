@@ -1,6 +1,6 @@
-"""What is compiled looks at 64 bytes, or a word of 8, at once; its meaning is written beside it, byte by byte.
+"""The block scanners, which read 64 bytes or a word of 8 bytes at once, equal their bytewise definitions.
 
-Here both run as Python on the same texts: whatever the first makes of masks is what the second finds.
+Both run as Python on the same texts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Without NumPy: buffers do what its arrays do, and hand over to NumPy where they must."""
+"""Buffers without NumPy behave as its arrays do, and pass to NumPy where they must."""
 
 from __future__ import annotations
 

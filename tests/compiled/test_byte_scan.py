@@ -1,5 +1,6 @@
-"""What is read eight at a time, and marks of 64 bytes at a time, beside the Python that says what it means; on this
-machine as it is, and as if it had no vector instructions of its own."""
+"""Compiled parsing of eight numbers and masks of 64 bytes at once equals the Python definitions, on this machine and as
+if it had no vector instructions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums for several columns at once against the sum of each alone, lengths around the group of eight above all."""
+"""Dot products of several columns at once equal those of single columns, above all around multiples of eight."""
 
 from __future__ import annotations
 

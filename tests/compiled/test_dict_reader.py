@@ -1,4 +1,4 @@
-"""Dicts read by compiled code against the same in Python; what is left to others leaves no trace."""
+"""The compiled reader of dicts equals the Python one, and leaves other input untouched."""
 
 from __future__ import annotations
 

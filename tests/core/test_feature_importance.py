@@ -1,4 +1,4 @@
-"""Importance of features: |weight| × standard deviation, the latter from a sample that every way of learning shares."""
+"""Feature importance: |weight| × standard deviation, the latter from one sample that all ways to learn share."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_every_part_of_a_long_run_is_sampled() -> None:
         weights = np.array([sampled_weight.function(t) for t in times], float)
         late = np.array(times) > rows / 2
         assert weights[late].sum() > 0.2 * weights.sum()
-        assert weights.sum() ** 2 / (weights**2).sum() > 120  # as precise as so many examples of equal weight
+        assert weights.sum() ** 2 / (weights**2).sum() > 120  # as precise as that number of examples of equal weight
 
 
 # --- The deviations ---

@@ -1,4 +1,4 @@
-"""The cache beside a file: the same examples, and never those of another file or of another reading."""
+"""The cache of a file gives the same examples, and is never used for another file or other reading options."""
 
 from __future__ import annotations
 

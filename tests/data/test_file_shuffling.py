@@ -1,4 +1,4 @@
-"""`learn --shuffle`: files in the order of data/shuffle/permutation.py, in bounded memory and without leftovers."""
+"""`learn --shuffle`: files in the order of data/shuffle/permutation.py, in bounded memory, without leftover files."""
 
 from __future__ import annotations
 

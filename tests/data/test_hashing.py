@@ -1,4 +1,4 @@
-"""The hash of names: the same for ever, the same in every implementation, and even enough."""
+"""The hash of names: fixed forever, the same in every implementation, and evenly distributed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files read in spans and tiles: the same lines as in one go, wherever they are cut."""
+"""Files read in spans and tiles give the same lines as in one read, for any boundaries."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_range_that_cannot_be_read_gives_no_lines(tmp_path: Path) -> None:
 def test_lines_of_all_lengths_are_read_in_tiles_of_all_sizes(
     size: int, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Bad lines are told as they are from a block, with their place and what came."""
+    """Bad lines are reported as from a block, with their place and content."""
     long = b"1 " + b" ".join(b"%d:%d" % (k, k) for k in range(1, 60)) + b"\n"
     path = tmp_path / "a.svm"
     path.write_bytes(LINES + b"1 7:x\n" + long + LINES + b"y 1:2\n# nothing\n\n" + LINES[:-1])
@@ -123,7 +123,7 @@ def test_a_file_that_grows_while_it_is_read_is_read_to_its_new_end(tmp_path: Pat
 
 @pytest.mark.parametrize("longer", [0, 1])
 def test_the_longest_line_is_the_same_in_spans(longer: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line may have so many bytes, its newline among them, and not one more: wherever spans begin."""
+    """The longest line, newline included, has the same limit wherever spans begin."""
     monkeypatch.setattr(text_source, "MAX_RECORD_BYTES", 1 << 12)
     monkeypatch.setattr(text_source, "PROBE_BYTES", 100)
     path = tmp_path / "long.svm"

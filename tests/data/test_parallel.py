@@ -1,4 +1,4 @@
-"""Results in order, whatever the number of threads and however long each piece of work takes."""
+"""Parallel parsing: results arrive in order for any number of threads and any duration of each block."""
 
 from __future__ import annotations
 

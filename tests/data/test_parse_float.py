@@ -1,5 +1,7 @@
-"""Decimal text against Python's own float(), to the last bit. Literals stand in one buffer without anything between
-them, so that reading past an end would show."""
+"""Decimal text is parsed as by Python's float(), to the last bit.
+
+Literals stand in one buffer without separators, so that a read past the end of one is noticed.
+"""
 
 from __future__ import annotations
 

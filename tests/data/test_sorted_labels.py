@@ -1,4 +1,4 @@
-"""Data that is sorted by label: counted exactly, warned about in every part, and not found in ordinary data."""
+"""Data sorted by label: counted exactly, reported in every interface, not found in ordinary data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files, pipes and archives: read whole, in blocks of any size, or not at all with a sentence that says why."""
+"""Files, pipes and archives: read whole or in blocks of any size, or refused with a reason."""
 
 from __future__ import annotations
 

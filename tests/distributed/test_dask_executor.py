@@ -1,4 +1,4 @@
-"""The same on a real Dask cluster: processes that die, schedulers that die, workers that are not as they should be."""
+"""Distributed learning on a Dask cluster: workers and schedulers that die, and incompatible workers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module", params=["mistakes", "uniform"])
 def mixing(request: pytest.FixtureRequest) -> str:
-    """With the second, rounds are told of ahead."""
+    """The kind of mixing; with the second one, rounds are scheduled ahead."""
     return str(request.param)
 
 

@@ -1,4 +1,4 @@
-"""Mixing, without a cluster: the loop that Dask only schedules, in this process."""
+"""Parameter mixing without a cluster: the loop that Dask schedules, in this process."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ def test_merged_ledgers_list_mistakes_to_within_a_stride(shards: list[tuple[int,
         assert true[(k + 1) * stride - 1] <= time <= ([*true, passed] + [passed] * stride)[(k + 2) * stride - 1]
 
 
-# --- Rounds that are told of before the one before them is done ---
+# --- Rounds that are scheduled before the previous one is done ---
 
 
 class Later:
@@ -628,8 +628,8 @@ class Counting:
 
 @pytest.mark.parametrize(("shards", "messages"), [(8, 1), (300, 13)])
 def test_rounds_of_many_shards_are_scheduled_in_several_messages(shards: int, messages: int) -> None:
-    """What is not told of yet, Dask goes through for each call that is built on it: rounds of few shards are one
-    message, and those of many are none that grows with them."""
+    """Dask walks unsubmitted tasks for each call that depends on them: rounds of few shards are one message, and
+    messages do not grow with the number of shards."""
     pytest.importorskip("dask", reason="Dask, the extra novikoff[cluster], is not installed")
     engine = DaskExecutor.__new__(DaskExecutor)
     engine.client, engine._workers, engine._pending_calls, engine._data = Counting(), [], [], None

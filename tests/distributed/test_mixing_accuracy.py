@@ -1,4 +1,4 @@
-"""Shards against one machine after as many passes, on real data, where it is at hand."""
+"""Several shards are as accurate as one machine after the same number of passes, on real data."""
 
 from __future__ import annotations
 

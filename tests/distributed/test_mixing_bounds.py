@@ -1,4 +1,4 @@
-"""Σ μ·M ≤ (R/γ)² and its kin, tried by runs that try to break them; and certificates of such runs."""
+"""Σ μ·M ≤ (R/γ)² and related bounds of distributed runs, against streams chosen to break them; certificates."""
 
 from __future__ import annotations
 

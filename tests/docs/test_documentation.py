@@ -1,5 +1,6 @@
-"""The documentation: every code block runs and says what it is said to say, every link leads somewhere, every learner
-and command has its page, and the site is made of all that without a warning."""
+"""The documentation: every code block runs with the shown output, every link exists, every learner and command has a
+page, and the site builds without a warning.
+"""
 
 from __future__ import annotations
 

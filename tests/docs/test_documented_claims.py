@@ -1,5 +1,4 @@
-"""Claims of the documentation that can be tried: which scheme takes which learner, constants of bounds, what compare
-tries."""
+"""Claims of the documentation: which scheme takes which learner, constants of bounds, what compare tries."""
 
 from __future__ import annotations
 

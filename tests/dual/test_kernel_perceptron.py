@@ -1,4 +1,4 @@
-"""KernelPerceptron: a twin in plain Python, the primal on the explicit map, budget, memory, classes, files."""
+"""KernelPerceptron: a plain Python reference, the primal on the explicit map, budget, memory, classes, files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def half(X: Any, Z: Any) -> Any:
     return 0.5 * (X @ Z.T) + 1.0
 
 
-# --- A twin ---
+# --- A reference ---
 
 
 class ReferenceKernelPerceptron:

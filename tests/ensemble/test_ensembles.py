@@ -1,4 +1,4 @@
-"""Ensembles: AdaBoost under its bound, bagging and forests, trees as plain arrays, files, threads."""
+"""Ensembles: the bound of AdaBoost, bagging and forests, trees as plain arrays, files, threads."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_tree_predicts_as_in_scikit_learn(seed: int, classes: int, depth: int 
 
 
 def test_thresholds_are_compared_as_in_scikit_learn() -> None:
-    """Values that are told apart in float64 only fall on the same side."""
+    """Values that differ in float64 only fall on the same side."""
     X = np.array([[1.0], [1.0 + 1e-12], [2.0], [2.0 - 1e-12], [1.5]])
     theirs = DecisionTreeClassifier().fit(X, [0, 0, 1, 1, 0])
     ours = DecisionTree().fit(X, [0, 0, 1, 1, 0])

@@ -1,4 +1,4 @@
-"""The labs: no bound is broken, growth is as the theorems say, and the pages work, also in a real browser."""
+"""The experiments: no bound is broken, growth follows the theorems, and the pages work in a real browser."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def evidence_of_target(**target: float) -> Evidence:
 
 
 def check_bounds(model: Any, facts: Evidence) -> int:
-    """Asserts the bounds that speak; returns how many do."""
+    """Assert every bound that the evidence allows to evaluate; return their number."""
     spoke = 0
     for bound in model.bounds():
         allowed = bound.value(facts)

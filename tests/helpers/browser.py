@@ -10,7 +10,7 @@ VOID_TAGS = {"meta", "br", "link", "img", "input", "hr"}
 
 
 class ParsedPage(HTMLParser):
-    """Whether every tag is closed in its turn, and what is in the page."""
+    """A parsed page; parsing asserts that every tag is closed in order."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,5 +1,4 @@
-"""Tables in plain Python, for the tests of CSV and Parquet: what `csv` of the standard library reads, and the rows that
-must come of it."""
+"""A plain Python reference for CSV and Parquet tables, on the `csv` module of the standard library."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ Row = dict[int, float]
 
 
 def parse_cells(text: str, delimiter: str = ",") -> list[list[str]]:
-    """Records by the standard library, without those that are blank lines."""
+    """Parse records with the standard library, without blank lines."""
     records = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     return [cells for cells in records if cells and not (len(cells) == 1 and not cells[0].strip(" \t"))]
 
@@ -31,7 +30,7 @@ def is_missing(cell: str) -> bool:
 
 
 def hash_row(cells: list[str], names: list[str], numeric: list[bool], target: int, bits: int = 18) -> Row:
-    """Slot → value of one record, by the documented rules."""
+    """Return slot → value of one record, by the documented rules."""
     row: Row = {}
     for c, cell in enumerate(cells):
         if c == target or is_missing(cell):
@@ -45,7 +44,7 @@ def hash_row(cells: list[str], names: list[str], numeric: list[bool], target: in
 
 
 def list_rows(batch: Batch) -> list[Any]:
-    """Each row as a list of numbers, or as index → value."""
+    """Return each row as a list of numbers, or as index → value."""
     rows = batch.rows
     if isinstance(rows, Dense):
         return rows.values[: len(batch) * rows.width].reshape(len(batch), rows.width).tolist()
@@ -54,7 +53,7 @@ def list_rows(batch: Batch) -> list[Any]:
 
 
 def read_table(path: Any, **options: Any) -> tuple[list[Any], list[Any], list[str], DataReader]:
-    """All of a file: rows, labels, places, and the reading."""
+    """Return rows, labels and places of a file, and its reader."""
     reading = DataReader([str(path)], ReadOptions(**{"threads": 1, **options}))
     rows: list[Any] = []
     labels: list[Any] = []
@@ -69,7 +68,7 @@ def read_table(path: Any, **options: Any) -> tuple[list[Any], list[Any], list[st
 def parse_in_blocks(
     table: Csv, content: bytes, size: int
 ) -> tuple[list[Any], list[Any], list[int], list[tuple[int, str]]]:
-    """All of a text in blocks of so many bytes, or as many as a record needs: rows, labels, lines, and bad lines."""
+    """Parse a text in blocks of `size` bytes (more for longer records): rows, labels, lines, bad lines."""
     left_out, before = table.find_data_start(content, "it")
     feed = TextSource("it", io.BytesIO(content[left_out:]), size=None, waits=None)
     parser, block = table.parser(named=False), TextBlock(size)

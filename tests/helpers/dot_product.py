@@ -6,8 +6,8 @@ from typing import Any
 
 
 def dot_in_order(a: Any, b: Any) -> float:
-    """The order of summation that novikoff promises: eight lanes, the rest in the last of them, then their tree; few
-    terms one after another; a 0 is no term."""
+    """Sum in the documented order: eight lanes, the rest in the last lanes, then a tree; fewer than eight terms in
+    sequence; zeros are skipped."""
     terms = [float(x) * float(w) for x, w in zip(a, b, strict=True) if x != 0]
     if len(terms) < 8:
         total = 0.0

@@ -1,7 +1,7 @@
-"""Memory with unreadable pages around it: a read or a write outside of a buffer ends the process instead of passing.
+"""Memory between guard pages: a read or a write outside of a buffer ends the process.
 
-Compiled parsers look at no bounds. Here a text, and every array that a parser owns, lies at the very end of readable
-memory or at its very beginning; the other side, where pages can't reach, is a rim of known bytes.
+Compiled parsers check no bounds. In these tests a text, and every array of a parser, lies at the very end or at the
+very beginning of readable memory; on the other side, where pages do not fit, a canary of known bytes shows writes.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ GARBAGE = 0xA5
 LARGE_ARRAY_BYTES = 1 << 20  # bytes of an array from which on it is not filled: most of it is never touched
 NO_ACCESS = 0  # PROT_NONE
 ZERO_ARRAYS = {"filter", "used"}
-"""Arrays that must be zero at first."""
+"""Arrays that must be zero at the start."""
 FIRST_ZERO_ARRAYS = {"starts", "set_starts"}
-"""… whose first element must be; nothing else may be relied on."""
+"""Arrays whose first element must be zero at the start; a parser may rely on nothing else."""
 
 
 def has_guard_pages() -> bool:
-    """Whether memory can be made unreadable here."""
+    """Return whether this system can make memory unreadable."""
     return hasattr(ctypes.CDLL(None), "mprotect") if hasattr(mmap, "MAP_PRIVATE") else False
 
 
 class GuardedMemory:
-    """Room for an array between two pages that must not be touched; it grows as need be."""
+    """Memory for an array between two guard pages; it grows on demand."""
 
     def __init__(self) -> None:
         self.room: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self.rim: NDArray[np.uint8] = np.full(CANARY_SIZE, CANARY[0], np.uint8)
 
     def place(self, shape: tuple[int, ...], kind: Any, *, late: bool) -> NDArray[Any]:
-        """An array that ends where the room ends (`late`) or begins where it begins."""
+        """Return an array at the end of the memory (`late`) or at its beginning."""
         kind = np.dtype(kind)
         size = kind.itemsize * math.prod(shape)
         if size + CANARY_SIZE > len(self.room):
@@ -71,25 +71,25 @@ def _allocate_between_pages(size: int) -> NDArray[np.uint8]:
 
 
 class GuardedArrays:
-    """A fence for the text, and one for each array of a parser by its name."""
+    """Guarded memory for a text and for each array of a parser, by name."""
 
     def __init__(self) -> None:
         self.by_name: dict[tuple[str, bool], GuardedMemory] = {}
 
     def block(self, content: bytes, *, late: bool) -> TextBlock:
-        """The text as a feed would give it, in a block that is as short as a feed can have it."""
+        """Return the text in the shortest block that a text source can give."""
         assert content.endswith(b"\n")
         added = len(content) > 1 and content[-2:-1] != b"\n"  # the newline, maybe, by the feed, for which there is room
         size = len(content) - added
         block = TextBlock(0)
-        block.text = self.fence("text", late).place((PADDING_BYTES + size + 1 + PADDING_BYTES,), np.uint8, late=late)
+        block.text = self.memory("text", late).place((PADDING_BYTES + size + 1 + PADDING_BYTES,), np.uint8, late=late)
         block.text[:] = 0
         block.stop = PADDING_BYTES + len(content)
         block.text[PADDING_BYTES : block.stop] = np.frombuffer(content, np.uint8)
         return block
 
     def enclose(self, parser: Parser, *, late: bool, garbage: bool) -> None:
-        """Puts all arrays of a parser behind fences. With `garbage` what is in no need to be zero is not."""
+        """Move all arrays of a parser into guarded memory; `garbage` fills those that need not be zero."""
         done: dict[tuple[int, int], NDArray[Any]] = {}
         for name, value in list(vars(parser).items()):
             setattr(parser, name, self._enclose_value(name, value, late, garbage, done))
@@ -104,7 +104,7 @@ class GuardedArrays:
         key = value.ctypes.data, value.nbytes
         if value.nbytes and key in done:  # the same memory, seen in another way
             return done[key].view(value.dtype).reshape(value.shape)
-        placed = self.fence(name, late).place(value.shape, value.dtype, late=late)
+        placed = self.memory(name, late).place(value.shape, value.dtype, late=late)
         if value.nbytes < LARGE_ARRAY_BYTES:
             placed[...] = value
             short = name.rpartition(".")[2]
@@ -115,11 +115,11 @@ class GuardedArrays:
         done[key] = placed
         return placed
 
-    def fence(self, name: str, late: bool) -> GuardedMemory:
+    def memory(self, name: str, late: bool) -> GuardedMemory:
         if (name, late) not in self.by_name:
             self.by_name[name, late] = GuardedMemory()
         return self.by_name[name, late]
 
     def list_overruns(self) -> list[str]:
-        """The names of the arrays beside which something was written."""
-        return [name for (name, _), fence in self.by_name.items() if not fence.is_intact()]
+        """Return the names of the arrays whose canary was overwritten."""
+        return [name for (name, _), memory in self.by_name.items() if not memory.is_intact()]

@@ -1,4 +1,4 @@
-"""Distributions on a few points, whose true errors are sums: what is promised for new data is tried on many streams."""
+"""Distributions on a few points, so that true errors are sums, for tests of error guarantees."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from scipy.stats import binom
 from novikoff import OnlineToBatch, Perceptron
 
 FALSE_ALARM_PROBABILITY = 1e-6
-"""How likely a test fails though the guarantee holds, at most."""
+"""The largest probability that a test fails although the guarantee holds."""
 
 
 class Distribution(NamedTuple):
-    """Points, their probabilities, and how likely each is labelled +1."""
+    """Points, their probabilities, and the probability of the label +1 of each."""
 
     points: Any
     shares: Any
@@ -27,28 +27,27 @@ class Distribution(NamedTuple):
         return self.points[at], np.where(rng.random(count) < self.positive[at], 1, -1)
 
     def error(self, model: Any) -> float:
-        """The exact probability that the model is wrong on a new example."""
+        """Return the exact probability that the model errs on a new example."""
         said = model.predict(self.points) > 0
         return float(self.shares @ np.where(said, 1.0 - self.positive, self.positive))
 
 
 def cube_corners(noise: float) -> Distribution:
-    """The corners of a cube, all alike, told apart by a plane; some labels are flipped."""
+    """Return the corners of a cube with equal probabilities, separated by a plane; some labels are flipped."""
     points = np.array(list(product((-1.0, 1.0), repeat=4)))
     target = points @ [3.0, 2.0, 2.0, -1.0] > 0.5
     return Distribution(points, np.full(16, 1 / 16), np.where(target, 1.0 - noise, noise))
 
 
 def rare_directions(share: float) -> Distribution:
-    """Directions that must be met to be learned, the rarest with this share: the tests have something to overlook."""
+    """Return directions that are learned only once seen, the rarest with this probability."""
     shares = np.array([0.3, 0.2, 0.1, 0.05, share])
     shares = np.append(shares, 1.0 - shares.sum())
     return Distribution(np.eye(6) + 0.0, shares, np.array([1.0, 0.0, 0.0, 0.0, 0.0, 1.0]))
 
 
 def coin_flip(share: float) -> Distribution:
-    """One point, whose label nothing explains: every hypothesis is wrong that often at least, and every test that is
-    passed for less is a failure."""
+    """Return one point with a random label: every hypothesis errs with at least this probability."""
     return Distribution(np.ones((1, 1)), np.ones(1), np.array([1.0 - share]))
 
 
@@ -71,22 +70,22 @@ STRETCH_SETTINGS: dict[str, dict[str, Any]] = {
     "rare": {"max_mistakes": 4},
     "rarer": {"max_mistakes": 4},
 }
-"""What next-stretch must know: R and γ with the bias, or one mistake for each direction that is negative."""
+"""Settings of next-stretch: R and γ with the bias, or one mistake for each negative direction."""
 
 
 def wrap_learner(inner: Any, method: str, **settings: Any) -> OnlineToBatch:
-    """A new one, around a learner of its own."""
+    """Return a new OnlineToBatch with its own copy of the learner."""
     learner = Perceptron(shuffle=False) if inner is None else type(inner)(**inner.get_params())
     return OnlineToBatch(learner, method=method, **settings)  # type: ignore[arg-type]
 
 
 def max_failures(runs: int, delta: float) -> int:
-    """The least k with Pr[more than k failures] ≤ OWN_ERROR, if each run fails with probability δ."""
+    """Return the least k with Pr[more than k failures] ≤ FALSE_ALARM_PROBABILITY for failures of probability δ."""
     return int(binom.isf(FALSE_ALARM_PROBABILITY, runs, delta))
 
 
 def run_trials(world: Distribution, make: Callable[[int], OnlineToBatch], runs: int, count: int, seed: int) -> Any:
-    """Of each run: the true error, and what was promised of it (NaN where nothing was)."""
+    """Return the true error of each run, its bound (NaN where there is none), and the progressive error."""
     rng = np.random.default_rng(seed)
     found = []
     for run in range(runs):

@@ -1,4 +1,4 @@
-"""Every learner, in the settings that the common tests try."""
+"""Every learner, in the settings of the common tests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ADDITIVE_LEARNERS: dict[str, Any] = {
     "arow": AROW(),
     "arow-last": AROW(r=3.0, average=False, tie="negative", fit_intercept=False),
 }
-"""Those that add up examples in some way: they take any numbers, and have a bias."""
+"""Learners that add up examples: they take any numbers, and have a bias."""
 
 OTHER_LEARNERS: dict[str, Any] = {
     "auto": BinaryAuto(),
@@ -67,9 +67,7 @@ OTHER_LEARNERS: dict[str, Any] = {
     "kernel-perceptron-budget": KernelPerceptron(kernel="poly:3:1:0.5", average=True, margin=0.5, budget=9),
 }
 ALL_LEARNERS = {**ADDITIVE_LEARNERS, **OTHER_LEARNERS}
-for (
-    _learner
-) in ALL_LEARNERS.values():  # the plain protocol: these tests compare fit with other ways to learn the same stream
+for _learner in ALL_LEARNERS.values():  # these tests compare fit with other ways to learn the same stream
     _learner.set_params(shuffle=False)
 VARIANTS = {
     "perceptron-b",
@@ -92,8 +90,8 @@ VARIANTS = {
     "kernel-perceptron-voted",
     "kernel-perceptron-budget",
 }
-"""Settings that differ little from others but are compiled for themselves: quick tests try them against their twins
-only, the slow set by all that tries every learner."""
+"""Settings that differ little from others but need their own compilation: quick tests compare them with their
+references only; the slow set runs them in all tests that cover every learner."""
 GROWING_LEARNERS = [name for name, model in ALL_LEARNERS.items() if model._fixed_width_reason() is None]
 ONE_STEP_REASON = (
     "an example of weight c is one step of c times the length, not c steps: online learners depend on the order"
@@ -105,7 +103,7 @@ EXPECTED_FAILED_CHECKS = {
 
 
 def clip_to_range(name: str, X: Any) -> Any:
-    """The same table in the range that the learner takes."""
+    """Return the table clipped to the range that the learner takes."""
     least, most = ALL_LEARNERS[name]._feature_range()
     if least == most:
         return (X > 0).astype(X.dtype)
@@ -113,6 +111,6 @@ def clip_to_range(name: str, X: Any) -> Any:
 
 
 def make_learner(name: str, **changes: Any) -> Any:
-    """A new learner with the settings of that name."""
+    """Return a new learner with the settings of this name."""
     model = ALL_LEARNERS[name]
     return type(model)(**{**model.get_params(), **changes})

@@ -368,7 +368,7 @@ def enclose(value: Any, name: str, guarded: GuardedArrays, late: bool, depth: in
     if isinstance(value, np.ndarray):
         if not 0 < value.nbytes < LARGE or value.dtype.hasobject:
             return value
-        placed = guarded.fence(name, late).place(value.shape, value.dtype, late=late)
+        placed = guarded.memory(name, late).place(value.shape, value.dtype, late=late)
         placed[...] = value
         return placed
     if isinstance(value, tuple) and hasattr(value, "_replace"):
@@ -445,7 +445,7 @@ def outcome(content: bytes, guarded: GuardedArrays | None, late: bool, seen: Cou
         except BaseException as problem:
             return f"use {number}: {type(problem).__name__}: {problem}"
     if guarded is not None and guarded.list_overruns():
-        return f"wrote beside {guarded.broken()}"
+        return f"wrote beside {guarded.list_overruns()}"
     return "works"
 
 
@@ -494,7 +494,7 @@ def limit_memory() -> None:
 
 
 def run(families: str, first: int, count: int) -> tuple[Counter[str], list[str]]:
-    """Try so many mutants of each family in a process of their own; return what became of them, and the failures.
+    """Try `count` mutants of each family in other processes; return the counts of outcomes, and the failures.
 
     After the death of a process the next one goes on, with the families that were not done.
     """

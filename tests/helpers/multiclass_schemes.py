@@ -1,4 +1,4 @@
-"""Every scheme for many outcomes, streams that suit it, and what is quick enough to be compiled each time."""
+"""Every multiclass scheme, streams with labels for it, and markers for slow compilation."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ PATHS = ["a/b/c", "a/b/d", "e", "a/f", "e/g", "h/b/c", "h/i"]
 
 
 def make_scheme(name: str, inner: Any = None, **changes: Any) -> Any:
-    """A new one with the settings of that name, around a learner of its own."""
+    """Return a new scheme with the settings of this name and its own copy of the learner."""
     model = SCHEMES[name]
     learner = type(inner)(**inner.get_params()) if inner is not None else Perceptron(shuffle=False)
     return type(model)(**{**model.get_params(deep=False), "estimator": learner, **changes})
 
 
 def slow_unless(quick: bool) -> Any:
-    """Each combination of scheme, learner and kind of rows costs seconds to compile, and none without Numba."""
+    """Mark slow combinations: each scheme, learner and kind of rows takes seconds to compile with Numba."""
     return () if quick or JIT_DISABLED else (pytest.mark.slow,)
 
 
@@ -88,13 +88,12 @@ def clip_to_range(inner: Any, X: Any) -> Any:
 def draw_examples(
     seed: int, rows: int = 60, columns: int = 7, classes: int = 5, kind: Any = np.float64
 ) -> tuple[Any, Any]:
-    """Real values, some of them 0, and the number of the class, as a table of weights with noise says. Classes come one
-    after another, as the stream goes on."""
+    """Draw real values with zeros, and classes by noisy linear scores. New classes appear during the stream."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, columns))
     X[:, ::3] *= rng.random((rows, len(range(0, columns, 3)))) < 0.4
     scores = X @ rng.standard_normal((columns, classes)) + 0.5 * rng.standard_normal((rows, classes))
-    for t in range(rows):  # not before their time
+    for t in range(rows):  # a class appears only after its turn
         scores[t, 1 + int((classes - 1) * min(1.0, 2 * t / rows)) :] = -np.inf
     return X.astype(kind), scores.argmax(axis=1)
 
@@ -102,7 +101,7 @@ def draw_examples(
 def draw_labelled(
     name: str, seed: int, rows: int = 60, classes: int = 5, kind: Any = np.float64, columns: int = 7
 ) -> Any:
-    """(X, y) with labels such as this scheme takes."""
+    """Draw (X, y) with labels of the kind that the scheme takes."""
     X, y = draw_examples(seed, rows, columns, classes, kind)
     rng = np.random.default_rng(seed)
     if name.startswith("hierarchical"):
@@ -116,7 +115,7 @@ def draw_labelled(
 
 
 def draw_preferences(rng: Any, labels: list[str], t: int) -> Any:
-    """In all the ways in which they can be said, none at all included."""
+    """Draw preferences in each of their forms, empty ones included."""
     some = rng.permutation(labels)[: int(rng.integers(0, 5))].tolist()
     if t % 3 == 0:
         return some

@@ -1,4 +1,4 @@
-"""What is read from a file, collected so that two readings can be compared bit by bit."""
+"""Read files into plain lists, so that two readings can be compared bit by bit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from novikoff.data.rows import Dense
 
 
 def read_files(*paths: Path | str, **options: Any) -> dict[str, Any]:
-    """Everything that a learner could see of these files, in plain lists."""
+    """Return everything that a learner could see of these files, in plain lists."""
     return collect_batches(DataReader([str(p) for p in paths], ReadOptions(**options)))
 
 
@@ -44,7 +44,7 @@ def collect_batches(reading: DataReader) -> dict[str, Any]:
 
 
 def _label(parsed: Any, i: int) -> Any:
-    """The number as it is, where labels are numbers: also one that is no class."""
+    """Return a numeric label as a number, even if it is not a valid class."""
     if parsed.numbers is None:
         return parsed.label(i)
     value = float(parsed.numbers[i])
@@ -52,6 +52,6 @@ def _label(parsed: Any, i: int) -> Any:
 
 
 def to_terms(row: Any) -> dict[int, float]:
-    """Column → value of a sparse row."""
+    """Return column → value of a sparse row."""
     indices, values = row
     return dict(zip(indices, np.frombuffer(values, np.float32).tolist(), strict=True))

@@ -1,13 +1,13 @@
-"""Runs a page of the documentation as a reader would, from top to bottom, in a folder of its own.
+"""Run a page of the documentation as a reader would, from top to bottom, in its own folder.
 
-    python    executed, all blocks of a page with the same names
+    python    executed; all blocks of a page share their names
     sh        run by bash, up to the first command that fails
-    console   the commands after "$ ", each with the output that is shown below it; `novikoff serve` goes on in the
-              background until the page ends. What installs software is left out
-    text      what the block before it printed, to the letter; … stands for anything, and a line of … for any lines
-    json      must be JSON; other languages are for reading
+    console   the commands after "$ ", each with the output that is shown below it; `novikoff serve` runs in the
+              background until the page ends. Commands that install software are skipped
+    text      the exact output of the block before it; … stands for any text, and a line of … for any lines
+    json      must be JSON; other languages are not run
 
-A page may speak of port 8000 and of /var/lib/novikoff; here both are replaced by what is free.
+Port 8000 and /var/lib/novikoff of a page are replaced by a free port and a temporary folder.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class PageRunner:
                 assert matches(code, self.printed), f"{place} shows\n{code}\nbut what is printed is\n{self.printed}"
                 self.printed = None
             else:
-                take = getattr(self, f"take_{block.language}", None)
+                take = getattr(self, f"run_{block.language}", None)
                 self.printed = take(code, place, block.line) if take else None
 
     def run_python(self, code: str, place: str, line: int) -> str:
@@ -120,7 +120,7 @@ class PageRunner:
             printed += "" if printed.endswith("\n") else "\n"
             assert not shown.strip() or matches(shown, printed), f"{place}: {command}\nprints\n{printed}"
 
-    def check_json(self, code: str, place: str, line: int) -> None:
+    def run_json(self, code: str, place: str, line: int) -> None:
         json.loads(code)
 
     def serve(self, command: str, shown: str) -> None:

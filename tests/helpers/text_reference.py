@@ -30,7 +30,7 @@ def to_lower(text: str) -> str:
 
 
 def iter_names(text: str, fmt: Any, seed: int) -> Iterator[tuple[str, int]]:
-    """Every name in a text and its hash, as often as it comes."""
+    """Yield every name in a text with its hash, once for each occurrence."""
     text = to_lower(text) if fmt.lowercase else text
     found = WORD.findall(text)
     for k in range(len(found)):
@@ -48,7 +48,7 @@ def iter_names(text: str, fmt: Any, seed: int) -> Iterator[tuple[str, int]]:
 
 
 def weigh_names(text: str, fmt: Any, seed: int = 0) -> dict[int, float]:
-    """What each name is worth, by its hash."""
+    """Return the value of each name, by its hash."""
     counts: dict[int, int] = {}
     for _, h in iter_names(text, fmt, seed):
         counts[h] = counts.get(h, 0) + 1
@@ -58,7 +58,7 @@ def weigh_names(text: str, fmt: Any, seed: int = 0) -> dict[int, float]:
 
 
 def to_slots(terms: list[tuple[int, float]], fmt: Any) -> Row:
-    """Slots in the order in which they came, values in single precision; what is 0 is left out."""
+    """Return slots in order of first occurrence with values in single precision, without zeros."""
     row: dict[int, Any] = {}
     for h, value in terms:
         slot = h & ((1 << fmt.hash_bits) - 1)
@@ -68,7 +68,7 @@ def to_slots(terms: list[tuple[int, float]], fmt: Any) -> Row:
 
 
 def parse_block(data: bytes, fmt: Format, named: bool = False) -> tuple[TextBlock, ParsedBlock]:
-    """A text as one block, read."""
+    """Parse a text as one block."""
     block = TextBlock(len(data) + 1)
     block.text[PADDING_BYTES : PADDING_BYTES + len(data)] = np.frombuffer(data, np.uint8)
     block.text[PADDING_BYTES + len(data)] = 10
@@ -85,7 +85,7 @@ def list_rows(parsed: ParsedBlock) -> list[Row]:
 
 
 def read_texts(path: Path, **options: Any) -> tuple[list[Any], DataReader]:
-    """All examples of a file: label, terms, place."""
+    """Return label, terms and place of all examples of a file, and the reader."""
     reading = DataReader([str(path)], ReadOptions(**options))
     found: list[Any] = []
     for batch in reading.batches():

@@ -1,4 +1,4 @@
-"""Kernels: their values against plain Python, the algebra, validity, spelling, and the advice on representations."""
+"""Kernels: values against plain Python, algebra, validity, text form, and the choice of a representation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SGD, given enough passes, reaches the optimum of the batch problem that its settings name."""
+"""SGD with enough passes reaches the optimum of the batch problem that its settings define."""
 
 from __future__ import annotations
 

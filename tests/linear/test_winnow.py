@@ -1,4 +1,4 @@
-"""Winnow and Balanced Winnow: twins, theorems, and weights that never run out of numbers."""
+"""Winnow and Balanced Winnow: plain Python references, bounds, and weights that stay within double precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single examples of many classes by the fast lane: the same bytes as by the way around."""
+"""The fast path for single examples of many classes gives the same bytes as the general path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AROW in many columns: in preferences all columns are one long vector, in reductions each is a learner of its own."""
+"""AROW with many classes: one stacked vector in joint updates, separate learners in reductions."""
 
 from __future__ import annotations
 

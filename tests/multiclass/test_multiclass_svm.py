@@ -1,4 +1,4 @@
-"""MulticlassSVM: that the gap is true, that the optimum is reached, and that the data may come in any form."""
+"""MulticlassSVM: the gap is correct, the optimum is reached, and every form of data is accepted."""
 
 from __future__ import annotations
 

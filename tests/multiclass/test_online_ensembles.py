@@ -1,4 +1,4 @@
-"""Online bagging and boosting: against twins in plain Python, and one arithmetic for all ways to learn."""
+"""Online bagging and boosting: plain Python references, and the same bytes for all ways to learn."""
 
 from __future__ import annotations
 

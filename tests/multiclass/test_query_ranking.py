@@ -1,4 +1,4 @@
-"""QueryRanking against a twin of a few lines, its measures against plain ones, and what it refuses."""
+"""QueryRanking: a plain Python reference, its measures against plain ones, and invalid queries."""
 
 from __future__ import annotations
 

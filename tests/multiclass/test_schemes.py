@@ -1,4 +1,4 @@
-"""Many outcomes: one arithmetic for all ways to learn, what is refused and how, and the edges of what can come."""
+"""Multiclass schemes: the same bytes for all ways to learn, invalid input, and edge cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many outcomes against what they are made of: binary learners that are run on examples written out."""
+"""Multiclass schemes equal binary learners on the examples that the scheme stands for."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def compute_violation(inner: Any, s: float, norm: float) -> float | None:
 
 
 def mean_of_rivals(inner: Any, update: str, s: list[float], y: int, norm: float) -> dict[int, float]:
-    """The rivals of y that count, and their shares; whoever it is where nobody does: nothing will be learned then."""
+    """Return the rivals of y and their shares; any rival where none counts, since nothing is learned then."""
     rivals = [j for j in range(len(s)) if j != y]
     first = max(rivals, key=lambda j: s[j])
     short = {j: compute_violation(inner, s[y] - s[j], norm) for j in rivals}

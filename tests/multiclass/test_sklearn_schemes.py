@@ -1,4 +1,4 @@
-"""The schemes for many outcomes as scikit-learn estimators."""
+"""The multiclass schemes are scikit-learn estimators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The multi-layer perceptron: its gradient, its twin, one arithmetic for all ways to learn, files and command line."""
+"""The multilayer perceptron: its gradient, a plain Python reference, the same bytes for all ways to learn, files."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_deltas_equal_the_backpropagation_formula() -> None:
     assert np.allclose(desk.deltas, expected)
 
 
-# --- The twin ---
+# --- The reference ---
 
 
 def reference_network(network: MultilayerPerceptron, X: Any, y: Any) -> tuple[list[Any], int]:
@@ -307,12 +307,15 @@ def test_files_are_learned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         f"{['ant', 'bee', 'cow'].index(label)} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(x) if v) + "\n"
         for x, label in zip(X.astype(np.float32).tolist(), y, strict=True)))  # fmt: skip
     common = ["--quiet", "--json"]
-    learn = ["learn", "--learner", "multilayer-perceptron", "--hidden", "5,4", "--batch", "3"]
+    learn = ["learn", "--learner", "multilayer-perceptron", "--hidden-layer-sizes", "5,4", "--batch-size", "3"]
     assert main([*learn, str(data), str(data), "--save", str(path), *common]) == 0
     whole = json.loads(capsys.readouterr().out)
     assert (whole["examples"], whole["classes"]) == (80, 3)
     assert main([*learn, str(data), "--save", model_file, *common]) == 0
-    assert main(["learn", str(data), "--resume", model_file, "--save", model_file, "--hidden", "5,4", *common]) == 0
+    assert (
+        main(["learn", str(data), "--resume", model_file, "--save", model_file, "--hidden-layer-sizes", "5,4", *common])
+        == 0
+    )
     assert path.read_bytes() == Path(model_file).read_bytes()
     once = [sys.executable, "-m", "novikoff", "learn", str(data), "--resume", model_file, "--save", model_file]
     assert subprocess.run(once, capture_output=True, check=True)  # a new process, in which NumPy comes late
@@ -332,6 +335,6 @@ def test_files_are_learned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main([*learn, str(data), "--report", str(report), *common]) == 0
     assert "no theorem" in report.read_text()
     with pytest.raises(SystemExit):
-        main(["learn", str(data), "--learner", "multilayer-perceptron", "--hidden", "5;4"])
+        main(["learn", str(data), "--learner", "multilayer-perceptron", "--hidden-layer-sizes", "5;4"])
     save(load(path), tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == path.read_bytes()

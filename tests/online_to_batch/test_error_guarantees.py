@@ -1,4 +1,4 @@
-"""Guarantees tried: on many streams of known distributions, how often is the true error above what was promised?"""
+"""Error guarantees on many streams of known distributions: how often the true error exceeds the bound."""
 
 from __future__ import annotations
 

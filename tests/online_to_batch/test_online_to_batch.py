@@ -1,4 +1,4 @@
-"""From online to batch: every method against a twin that keeps all hypotheses."""
+"""Online-to-batch conversion: every method equals a plain reference that stores all hypotheses."""
 
 from __future__ import annotations
 

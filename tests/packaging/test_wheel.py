@@ -1,4 +1,4 @@
-"""The wheel, in an environment without Numba: everything that is documented runs, and nothing is compiled."""
+"""The wheel in an environment without Numba: everything documented runs, and nothing is compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One arithmetic: every way to learn a stream gives the same model file, byte for byte."""
+"""Bitwise reproducibility: every way to learn a stream gives the same model file, byte for byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Theorems, tried against the learners: no stream may break a bound that a learner declares."""
+"""Bounds hold: no stream breaks a bound that a learner declares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where parts meet: schemes and maps, hypotheses and kernels, options that belong to something else."""
+"""Combinations of components: schemes and feature maps, hypotheses and kernels, options of other learners."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_ensembles_store_their_feature_map(circle: Path, tmp_path: Path, capsys:
 
 
 def test_the_memory_limit_is_reported_as_such(circle: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["learn", str(circle), "--learner", "kernel-perceptron", "--memory", "0.002", "--quiet"]) == 2
+    assert main(["learn", str(circle), "--learner", "kernel-perceptron", "--max-memory-mb", "0.002", "--quiet"]) == 2
     said = capsys.readouterr().err
     assert "memory" in said
     assert "grew out of range" not in said
@@ -104,7 +104,7 @@ def test_another_random_state_is_refused_during_a_run(
     circle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = tmp_path / "m.model"
-    how = ["--learner", "multilayer-perceptron", "--hidden", "2", "--quiet"]
+    how = ["--learner", "multilayer-perceptron", "--hidden-layer-sizes", "2", "--quiet"]
     assert main(["learn", str(circle), *how, "--random-state", "3", "--save", str(model)]) == 0
     assert main(["learn", str(circle), "--resume", str(model), "--random-state", "3", "--quiet"]) == 0
     assert main(["learn", str(circle), "--resume", str(model), "--random-state", "4", "--quiet"]) == 2

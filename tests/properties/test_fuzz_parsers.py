@@ -1,7 +1,7 @@
-"""Parsers are given damaged and made-up text behind fences (see `fences.py`): none may crash, hang or lose a line.
+"""Fuzz parsers with damaged and generated text between guard pages: none may crash, hang or lose a line.
 
-A case is made from a seed and its number alone, so that any can be repeated by itself. Cases run in a process of their
-own, which notes each one before it parses it: if the process dies, the note tells of what.
+A case follows from a seed and its number only, so that it can be repeated alone. Cases run in their own process, which
+writes a note of each case before it parses it: if the process dies, the note names the case.
 
     python -m tests.properties.test_fuzz_parsers vw parse --seed 7 --only 1234
 """
@@ -385,7 +385,7 @@ SHORT["tsv"] = [line.replace(b",", b"\t") for line in SHORT["csv"]]
 
 
 def short(rng: random.Random, kind: str) -> bytes:
-    """As much as there can be in so many bytes: the shortest lines, or a line of few bytes that mean something."""
+    """Return a short text with as many records as fit: the shortest lines, or a few meaningful bytes."""
     how = rng.random()
     if how < 0.3:
         return b"\n".join([rng.choice(SHORT[kind])] * rng.choice((1, 1, 2, 7, 32)))
@@ -506,7 +506,7 @@ def check_lines(parsed: ParsedBlock, content: bytes, kind: str, fmt: Format) -> 
 
 
 def labels_of(parsed: ParsedBlock) -> list[Any]:
-    """Each label; a number that is no class is told so."""
+    """Return each label; a number that is not a class is marked."""
     found_labels: list[Any] = []
     for i in range(len(parsed.keys)):
         try:
@@ -527,7 +527,7 @@ def names_of(parsed: ParsedBlock, block: TextBlock, fmt: Format) -> list[str]:
 
 
 def list_contents(parsed: ParsedBlock) -> list[Any]:
-    """All that is told of a block, to be compared."""
+    """Return everything a parsed block reports, for comparison."""
     rows = parsed.rows
     out: list[Any] = [parsed.keys, parsed.weights, parsed.line_of, parsed.lines, parsed.features, parsed.problems]
     if isinstance(rows, Dense):
@@ -630,7 +630,7 @@ class Fuzz:
             self.through_cache(rng, path, options, whole)
 
     def in_tiles(self, rng: random.Random, path: Path, options: dict[str, Any], allowed: tuple[Any, ...]) -> None:
-        """Tiles of any size, behind fences; lines too long for them are read otherwise."""
+        """Parse tiles of any size between guard pages; lines too long for them are read otherwise."""
         for late in (True, False):
             size = rng.choice((rng.randint(1, 100), rng.randint(100, 5000)))
             arrays = {
@@ -638,7 +638,7 @@ class Fuzz:
                 **dict(zip(Tile._fields[1:], allocate_marks(size), strict=True)),
             }
             placed = {
-                name: self.guarded.fence(f"tile {name}", late).place(array.shape, array.dtype, late=late)
+                name: self.guarded.memory(f"tile {name}", late).place(array.shape, array.dtype, late=late)
                 for name, array in arrays.items()
             }
             with pytest.MonkeyPatch.context() as patch:
@@ -667,7 +667,7 @@ class Fuzz:
 
 
 NO_CLASS = "a label is no class"
-"""Where there is a bad line, too, it depends on the blocks which of both is told."""
+"""If there is also a bad line, the blocks decide which of both errors is reported."""
 
 
 def outcome(path: Path, **options: Any) -> Any:
@@ -725,16 +725,16 @@ def run_fuzzer(kind: str, folder: Path, seed: int, *arguments: str) -> None:
     )
 
 
-needs_fences = pytest.mark.skipif(not has_guard_pages(), reason="memory can't be protected here")
+needs_guard_pages = pytest.mark.skipif(not has_guard_pages(), reason="memory can't be protected here")
 
 
-@needs_fences
+@needs_guard_pages
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_text_breaks_a_parser(kind: str, tmp_path: Path) -> None:
     run_fuzzer(kind, tmp_path, 0, "--cases", str(CASES))
 
 
-@needs_fences
+@needs_guard_pages
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_text_breaks_a_parser_in_the_long_run(kind: str, tmp_path: Path) -> None:
@@ -742,7 +742,7 @@ def test_no_text_breaks_a_parser_in_the_long_run(kind: str, tmp_path: Path) -> N
     run_fuzzer(kind, tmp_path, seed, "--seconds", str(0.8 * SECONDS / len(KINDS)))
 
 
-@needs_fences
+@needs_guard_pages
 @pytest.mark.parametrize("late", [True, False])
 def test_guard_pages_stop_the_process(late: bool) -> None:
     """A read past the end, or before the beginning, of a block ends the process."""

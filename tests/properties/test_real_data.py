@@ -1,4 +1,4 @@
-"""Real data, where it is at hand: NOVIKOFF_DATA names the folder (by default one beside the project)."""
+"""Real data, skipped where it is missing: NOVIKOFF_DATA names the folder (by default one beside the project)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each compiled loop against the algorithm in a few lines of plain Python: equal to the last bit."""
+"""Each compiled loop equals the algorithm in a few lines of plain Python, to the last bit."""
 
 from __future__ import annotations
 

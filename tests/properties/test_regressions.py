@@ -5,14 +5,16 @@ Only commands, requests and the public interface are used, so that the file also
 
 | defect | tests |
 |---|---|
-| 1 crafted model files | `test_1_*`; every learner and scheme: test_model_files.py |
-| 2 memory of the service | `test_2_*`; limits of the server, late labels, restart: test_service_memory.py |
-| 3 threads, backups | `test_3_*`; every learner and scheme: test_threads.py |
+| 1 crafted model files | `test_1_*`; every learner and scheme: tests/test_mutated_model_files.py |
+| 2 memory of the service | `test_2_*`; limits of the server, late labels, restart:
+  tests/server/models/test_model_memory.py |
+| 3 threads, backups | `test_3_*`; every learner and scheme: tests/base/test_thread_safety.py |
 | 4 bad bytes, large labels and indices, shards, temporary files, closed pipes | `test_4_*`; all bytes and places:
-  test_bad_bytes.py; all commands: test_memory_limit.py; hosts of the same name: test_stale_files.py |
+  tests/data/formats/test_invalid_bytes.py; all commands: tests/test_memory_limit.py;
+  hosts of the same name: tests/test_part_files.py |
 
-The hang of `learn file.jsonl 2>&1 | head` is in test_broken_pipe.py: it was seen in 2 of about 30 runs, so that
-no single run fails for certain.
+The hang of `learn file.jsonl 2>&1 | head` is in tests/cli/test_broken_pipe.py: it was seen in 2 of about
+30 runs, so that no single run fails for certain.
 """
 
 from __future__ import annotations

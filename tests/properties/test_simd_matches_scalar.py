@@ -1,4 +1,4 @@
-"""The hand-made machine code against its meaning in Python, lengths around the group of eight above all."""
+"""The SIMD code equals its scalar definition in Python, above all around multiples of eight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every error figure says which model or which run it is about: reports, certificates, command line, dashboard."""
+"""Every error figure names its model or run: reports, certificates, command line, dashboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report: what it says is what the ledger and the certificate say, whatever the data is called."""
+"""The report shows what the ledger and the certificate state, whatever the names in the data."""
 
 from __future__ import annotations
 

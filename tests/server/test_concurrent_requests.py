@@ -1,4 +1,4 @@
-"""Where requests meet: the same key twice at once, roles that change under way, a label that is refused."""
+"""Concurrent requests: the same key twice, roles that change, a label that is refused."""
 
 from __future__ import annotations
 

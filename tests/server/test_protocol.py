@@ -1,4 +1,4 @@
-"""The service: its protocol, late labels, retries, champions and challengers."""
+"""The protocol of the server: predict, learn, late labels, retries, champions and challengers."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_invalid_lines_are_refused(server: Server, tmp_path: Path) -> None:
     )
     assert (status, said["examples"], sum(said["refused"].values())) == (200, 1, len(bad))
     assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == len(bad) + 1
-    # What the learner can't take is left out, and told.
+    # Examples that the learner refuses are skipped and reported.
     status, said = server.lines([({"a": 1.0}, y) for y in ("x", "y", "third", "x")])
     assert (status, said["learned"]) == (422, 3)
     assert "third" in said["error"]

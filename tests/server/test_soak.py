@@ -1,4 +1,4 @@
-"""Ten minutes of mixed traffic at 80 % of capacity: no error, memory that stays as it is, ledgers that add up."""
+"""Ten minutes of mixed traffic at 80 % of capacity: no errors, stable memory, ledgers that add up."""
 
 from __future__ import annotations
 

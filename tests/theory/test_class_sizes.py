@@ -1,4 +1,4 @@
-"""Class sizes against lists of all functions, and the mistake bounds by name against the formulas."""
+"""Sizes of classes against lists of all functions, and the mistake bounds by name against the formulas."""
 
 from __future__ import annotations
 

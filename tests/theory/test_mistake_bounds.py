@@ -1,4 +1,4 @@
-"""The formulas against exact rationals, textbook values and each other."""
+"""The mistake bounds against exact rationals, textbook values and each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From mistakes to the error on new data: formulas against independent values, at their ends, and for absurd input."""
+"""Online-to-batch formulas: against independent values, at their limits, and for invalid input."""
 
 from __future__ import annotations
 

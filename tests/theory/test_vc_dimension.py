@@ -1,4 +1,4 @@
-"""Shattering, VC dimension and growth: decided by computation, and proofs that are checked."""
+"""Shattering, VC dimension and growth: decided by computation, with proofs that are checked."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_consistency_is_decided_correctly(name: str, data: st.DataObject) -> Non
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_sets_that_a_theorem_excludes_are_refuted(name: str, data: st.DataObject) -> None:
-    """The labelling that is told at once is one that the oracle has no hypothesis for."""
+    """The labelling that is returned is one for which the oracle has no hypothesis."""
     width = 1 if name in ("half-lines", "intervals") else data.draw(st.integers(1, 3))
     points = parse_points(data.draw(st.lists(st.tuples(*[WHOLE] * width), min_size=1, max_size=8)))
     found = vc.shattering(GEOMETRIC[name], points)

@@ -42,8 +42,6 @@ class LinearClassifier(LinearModel):
         "_encoded_score_function",
         "_met",
     )
-    _has_fast_path = True
-    """Whether `learn_one` uses the lane after the first example."""
     _fast_path: FastLearnPath | None = None
     _array_path: Any = None
     """While there is a lane, its way for arrays."""
@@ -138,8 +136,6 @@ class LinearClassifier(LinearModel):
             self._drop_fast_paths()
             raise build_rejection_error(self, state, x)
         self._state = state
-        if not self._has_fast_path:
-            return
         lane = self._refresh_fast_learn(state)
         self._array_path = lane.build_array_learner()
         self._dict_path = None if has_raw_dicts(state) else lane.build_dict_learner()

@@ -259,9 +259,8 @@ def _choose_inner_learner(learner: Any, name: str, options: argparse.Namespace) 
         return learner
     own = sorted(learner_options.given_settings(options).keys() - {"fit_intercept", "passes"})
     if own:
-        raise InputError(
-            f"--{own[0]} is for --learner auto, which is for one label each: leave it out, or --multiclass."
-        )
+        flag = f"--{own[0].replace('_', '-')}"
+        raise InputError(f"{flag} is for --learner auto, which is for one label each: leave it out, or --multiclass.")
     if not options.quiet:
         print(f"auto can't be used with --multiclass {name}: using {FALLBACK_LEARNER}", file=sys.stderr)
     learner_type = learner_registry.learner_class(FALLBACK_LEARNER)

@@ -8,6 +8,15 @@ from novikoff._compiled.jit import compiled, compiled_read_only, compiled_with_g
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.dot import unpack_block
 from novikoff.core.feature_sample import NEXT, Moments, has_capacity, record_row
+from novikoff.core.hypothesis_tracking import (
+    CORRECT,
+    NOT_TRACKED,
+    UPDATED,
+    WRONG,
+    HypothesisTracker,
+    find_first_stop,
+    track_hypothesis,
+)
 from novikoff.core.losses import gradient, loss_value
 from novikoff.core.updaters.additive import Additive, Averaged
 from novikoff.core.updaters.base import (
@@ -37,7 +46,7 @@ from novikoff.data.rows import (
 )
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, LedgerCounters, count_mistake
 
-CORRECT, WRONG, REJECTED, NEEDS_SLOW_PATH, HAS_ZEROS = 0, 1, -1, -2, -3
+REJECTED, NEEDS_SLOW_PATH, HAS_ZEROS = -1, -2, -3  # where no outcome is returned
 FAST_PATH_CLOSED = -1  # as the number of features in a `StepContext`: nothing may be learned by it now
 ZERO_ROW_ALLOWANCE, ROWS_PER_ZERO_ROW = 16, 16
 """Up to this number of dense rows with zeros, or one in this number of rows, the loop drops the zeros itself. More such
@@ -55,8 +64,8 @@ def step(
     tie: float,
     counters: LedgerCounters,
 ) -> int:
-    """Example i, all of whose terms have slots: CORRECT, WRONG, or REJECTED (not finite, too large, or with a value
-    of 0) with nothing changed."""
+    """Learn example i, all of whose terms have slots. Return CORRECT, or WRONG and UPDATED where they apply; or
+    REJECTED (not finite, too large, or with a value of 0) with nothing changed."""
     s, sq_norm = score(updater, rows, i)
     return step_scored(loss, updater, rows, i, s, sq_norm, y, weight, tie, counters)
 
@@ -99,7 +108,8 @@ def step_scored(
         counters.sums[ENERGY] += g * g * sq_norm
         update(updater, rows, i, g, t)
     end_step(updater, t)
-    return WRONG if wrong else CORRECT
+    outcome = WRONG if wrong else CORRECT
+    return outcome | UPDATED if is_update else outcome
 
 
 @generic
@@ -135,17 +145,22 @@ def learn(
     tie: float,
     counters: LedgerCounters,
     canonical: bool,
+    tracker: HypothesisTracker,
 ) -> int:
-    """One pass; returns how many rows were taken: fewer than there are where a row was refused.
+    """Learn the rows in one pass; return how many were learned: fewer than there are where a row was rejected, or where
+    the tracker stops the loop.
 
-    Labels are −1/+1; weights are empty (all 1) or one per row, 0 leaving the row out; `slots` are those in use. Columns
-    are looked at unless the rows are `tidy`.
+    Labels are −1/+1; weights are empty (all 1) or one per row, 0 leaving the row out; `slots` are those in use. The
+    order of the columns of a row is checked unless the rows are `canonical`.
     """
     # Additions of one row wait for each other: where it is of use, the next row is scored beside it, which counts
     # unless the weights change in between.
     scored_ahead, next_s, next_sq_norm = -1, 0.0, 0.0
     zero_rows = 0  # rows with zeros
-    for i in range(len(labels)):
+    count = len(labels)
+    stop, i = find_first_stop(tracker, count), -1
+    while i + 1 < stop:
+        i += 1
         if not (canonical or indices_sorted(rows, i, slots)):
             return i
         weight = 1.0
@@ -156,23 +171,26 @@ def learn(
                 if not (sq_norm < max_sq_norm(updater.slots) and accepts_row(updater, rows, i)):
                     return i
                 continue
-        prefetch(rows, i + 1, len(labels), updater.slots)
+        prefetch(rows, i + 1, count, updater.slots)
         s, sq_norm = next_s, next_sq_norm
         if i != scored_ahead:
-            s, sq_norm, next_s, next_sq_norm, scored_two = score_two_rows(updater, rows, i, len(labels))
+            s, sq_norm, next_s, next_sq_norm, scored_two = score_two_rows(updater, rows, i, count)
             scored_ahead = i + 1 if scored_two else -1
-        updates, y = counters.counts[UPDATES], np.float64(labels[i])
-        if step_scored(loss, updater, rows, i, s, sq_norm, y, weight, tie, counters) == REJECTED:
-            if (zero_rows - ZERO_ROW_ALLOWANCE) * ROWS_PER_ZERO_ROW > i or step_without_zeros(
-                updater, loss, rows, i, y, weight, tie, counters
-            ) == REJECTED:
+        y = np.float64(labels[i])
+        outcome = step_scored(loss, updater, rows, i, s, sq_norm, y, weight, tie, counters)
+        if outcome == REJECTED:
+            if (zero_rows - ZERO_ROW_ALLOWANCE) * ROWS_PER_ZERO_ROW <= i:
+                outcome = step_without_zeros(updater, loss, rows, i, y, weight, tie, counters)
+            if outcome == REJECTED:
                 return i
             zero_rows += 1
-        if counters.counts[UPDATES] != updates:
+        if outcome != CORRECT:
             scored_ahead = -1
+            if tracker.mode != NOT_TRACKED:
+                stop = track_hypothesis(tracker, counters, i, count, outcome)
         if weight != 1.0:
             counters.counts[WEIGHTED] += 1
-    return len(labels)
+    return i + 1
 
 
 class StepContext(NamedTuple):

@@ -21,12 +21,11 @@ from numpy.typing import NDArray
 from novikoff._compiled.jit import compiled_read_only
 from novikoff._compiled.simd.dot import get_unchecked, set_unchecked, sparse_dot_and_sq_norm
 from novikoff.base.estimator import check_choice
-from novikoff.base.model_lock import lock_free
 from novikoff.base.model_state import ModelState
 from novikoff.base.online import LinearClassifier
 from novikoff.base.online_classifier import TIE_SIGNS
 from novikoff.core.losses import PERCEPTRON_LOSS, Loss
-from novikoff.core.updaters.base import max_sq_norm, resize_updater, update, update_weight, update_weights
+from novikoff.core.updaters.base import accepts_row, max_sq_norm, resize_updater, update, update_weight, update_weights
 from novikoff.data.rows import Rows, dot_and_sq_norm, end_term, first_term, indices_sorted, slice_rows, weight_slot
 from novikoff.errors import ModelTooLarge
 from novikoff.linear.perceptron import perceptron_bounds
@@ -86,6 +85,13 @@ SCHEMA = Schema(
 @update_weight.of(VotedWeights)
 def _update_weight_voted_weights(updater: VotedWeights, j: int, x: float, scaled_gradient: float, t: int) -> None:
     set_unchecked(updater.slots, j, np.float64(get_unchecked(updater.slots, j)) + scaled_gradient * x)
+
+
+@accepts_row.of(VotedWeights)
+def _accepts_row_voted_weights(updater: VotedWeights, rows: Rows, i: int) -> bool:
+    """Whether there is room for one more mistake. Without it `learn_one` takes the slow path, which makes room."""
+    terms = end_term(rows, i) - first_term(rows, i)
+    return updater.sizes[N_MISTAKES] < len(updater.born) and updater.sizes[N_TERMS] + terms <= len(updater.values)
 
 
 @update.of(VotedWeights)
@@ -176,7 +182,6 @@ class VotedPerceptron(LinearClassifier):
     """
 
     _learns_sparse_only = _scores_sparse_only = True
-    _has_fast_path = False  # a mistake may need more room
 
     def __init__(
         self,
@@ -214,12 +219,6 @@ class VotedPerceptron(LinearClassifier):
             values=np.zeros(0, dtype),
             bias=float(self.fit_intercept),
         )
-
-    @lock_free  # what it calls takes the lock
-    def learn_one(self, x: Any, y: Any) -> VotedPerceptron:
-        """Learns one example, as every learner does."""
-        self._learn_slow_path(x, y)
-        return self
 
     def _reserve(self, state: ModelState, examples: int, terms: int) -> None:
         voted = state.updater

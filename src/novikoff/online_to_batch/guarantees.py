@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from novikoff.base.internals import build_loss, inner_learner_of
-from novikoff.core.hypothesis_tracking import HYPOTHESIS_NUMBER, N_CHANGES, RUN_LENGTH, TARGET_LENGTH
 from novikoff.errors import InputError
 from novikoff.linear.perceptron import Perceptron
 from novikoff.online_to_batch.state import (
@@ -82,7 +81,7 @@ def _random_guarantee(model: Any, state: OnlineToBatchState, about: str) -> Erro
 
 
 def _test_reason(model: Any, state: OnlineToBatchState) -> StopReason:
-    number, length, target = (int(state.stretch[index]) for index in (HYPOTHESIS_NUMBER, RUN_LENGTH, TARGET_LENGTH))
+    number, length, target = state.current
     about = f"the hypothesis of stretch {number:,}"
     if state.counts[STOP_REASON] == TEST_PASSED:
         return StopReason(True, f"it was right on {target:,} examples in a row, as the test asks", about)
@@ -96,8 +95,8 @@ def _test_guarantee(model: Any, state: OnlineToBatchState, about: str) -> ErrorG
     if not state.counts[STOP_REASON]:
         return no_guarantee(about, _test_reason(model, state).why)
     numbers = {
-        "stretch": int(state.stretch[HYPOTHESIS_NUMBER]),
-        "test": int(state.stretch[TARGET_LENGTH]),
+        "stretch": state.current.number,
+        "test": state.current.target,
         "epsilon": model.epsilon,
     }
     statement = "(1/ε)·ln(1/δ_i) examples in a row were right, δ_i = δ/(i + 2)²"
@@ -115,9 +114,9 @@ def _next_stretch_guarantee(model: Any, state: OnlineToBatchState, about: str) -
     if state.counts[STOP_REASON] == ALL_CHANGES_MADE and state.counts[LATER_MISTAKES]:
         return no_guarantee(about, f"it made a mistake after {most:,} changes, so that the bound M does not hold")
     numbers = {
-        "changes": int(state.stretch[HYPOTHESIS_NUMBER]),
+        "changes": state.current.number,
         "most_changes": most,
-        "test": int(state.stretch[TARGET_LENGTH]),
+        "test": state.current.target,
         "epsilon": model.epsilon,
     }
     statement = "(1/ε)·ln(M/δ) examples in a row were right"
@@ -134,15 +133,14 @@ def _next_stretch_guarantee(model: Any, state: OnlineToBatchState, about: str) -
 
 
 def find_longest_stretch(state: OnlineToBatchState) -> int:
-    """How long the longest stretch is: the target is what exceeds those that have ended."""
-    return max(int(state.stretch[TARGET_LENGTH]) - 1, int(state.stretch[RUN_LENGTH]))
+    """Return the longest run length. The target is one more than those of earlier hypotheses."""
+    return max(state.current.target - 1, state.current.run_length)
 
 
 def _survivor_reason(model: Any, state: OnlineToBatchState) -> StopReason:
     number = int(state.counts[CHOSEN])
     why = (
-        f"it was right {find_longest_stretch(state):,} times in a row, longer than any of"
-        f" {int(state.stretch[HYPOTHESIS_NUMBER]) + 1:,}"
+        f"it was right {find_longest_stretch(state):,} times in a row, longer than any of {state.current.number + 1:,}"
     )
     return StopReason(False, f"{why}; a longer stretch would replace it", f"the hypothesis of stretch {number:,}")
 
@@ -166,7 +164,7 @@ def find_best_hypothesis(model: Any, state: OnlineToBatchState) -> tuple[int, in
     changes, many = state.changes, state.ledger.examples
     if changes is None or not len(state.picked):
         return 0, 0, 0
-    times = np.concatenate([[0], changes.born[: int(changes.sizes[N_CHANGES])]])
+    times = np.concatenate([[0], changes.born[: changes.n_changes]])
     left = many - times[state.picked]
     tried = np.flatnonzero(left > 0)
     if not len(tried):
@@ -178,7 +176,7 @@ def find_best_hypothesis(model: Any, state: OnlineToBatchState) -> tuple[int, in
 
 
 def _has_tried_all(state: OnlineToBatchState) -> bool:
-    return state.changes is None or len(state.picked) == int(state.changes.sizes[N_CHANGES]) + 1
+    return state.changes is None or len(state.picked) == state.changes.n_changes + 1
 
 
 def _penalised_reason(model: Any, state: OnlineToBatchState) -> StopReason:
@@ -206,7 +204,7 @@ def _penalised_guarantee(model: Any, state: OnlineToBatchState, about: str) -> E
 
 
 def _vote_reason(model: Any, state: OnlineToBatchState) -> StopReason:
-    count = 1 if state.changes is None else int(state.changes.sizes[N_CHANGES]) + 1
+    count = 1 if state.changes is None else state.changes.n_changes + 1
     return StopReason(False, "all hypotheses vote, each as often as it was used", f"the vote of {count:,} hypotheses")
 
 

@@ -45,14 +45,7 @@ from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.boolean.halving import Halving
 from novikoff.core import loop
-from novikoff.core.hypothesis_tracking import (
-    HYPOTHESIS_LOG_SCHEMA,
-    TARGET_LENGTH,
-    HypothesisLog,
-    RowBlock,
-    add_hypothesis_votes,
-    replay,
-)
+from novikoff.core.hypothesis_log import HYPOTHESIS_LOG_SCHEMA, HypothesisLog, RowBlock, compute_votes
 from novikoff.core.updaters.base import max_sq_norm
 from novikoff.data.rows import Rows, slice_rows
 from novikoff.errors import InputError
@@ -238,7 +231,7 @@ class OnlineToBatch(WrappedClassifier):
         self._check_all()  # whoever makes a run of settings from a document may not have done so
         state = OnlineToBatchState(**vars(super()._build_state(features, dtype, names, labels)))
         if self.method in ("controlled-testing", "next-stretch"):
-            state.stretch[TARGET_LENGTH] = training.find_first_target(self)
+            state.current = state.current._replace(target=training.find_first_target(self))
         if self.method in ("penalised", "vote"):
             state.reserve(0, 0)
         if self.method == "penalised":
@@ -267,7 +260,7 @@ class OnlineToBatch(WrappedClassifier):
             return state.hypothesis
         number, _, _ = guarantees.find_best_hypothesis(self, state)
         run = training.start_replay(self, state)
-        replay(run, cast(HypothesisLog, state.changes), 0, number)
+        run.replay(cast(HypothesisLog, state.changes), 0, number)
         return run.updater
 
     def _first_updater(self, state: OnlineToBatchState) -> Any:
@@ -385,7 +378,7 @@ class OnlineToBatch(WrappedClassifier):
                 rows, len(out), run.slots, max_sq_norm.function(state.updater.slots), canonical
             )
             out[:] = 0.0
-            add_hypothesis_votes(run, state.changes, slice_rows(rows, 0, good), time, out[:good])
+            compute_votes(run, state.changes, slice_rows(rows, 0, good), time, out[:good])
             out /= max(time, 1)
             return good
 

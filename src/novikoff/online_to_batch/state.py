@@ -1,4 +1,4 @@
-"""What a model knows that chooses among the hypotheses of its learner: its state, and what of it goes to a file."""
+"""The state of `OnlineToBatch`, and its arrays in a model file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.base.model_state import NO_GROWTH, ModelState
-from novikoff.core.hypothesis_tracking import N_CHANGES, N_TERMS, HypothesisLog
+from novikoff.core.hypothesis_log import N_TERMS, CurrentHypothesis, HypothesisLog
+from novikoff.core.hypothesis_tracking import NEVER
 from novikoff.core.memory_sizes import bytes_per_slot, fixed_bytes
 from novikoff.core.updaters.base import resize_updater, state_arrays
 from novikoff.memory_limit import Growth, check_size
@@ -27,16 +28,14 @@ from novikoff.schema import (
     Schema,
 )
 
-# Where each number lives in Choosing.counts.
+# The entries of OnlineToBatchState.counts.
 STOP_REASON, CHOSEN, NEXT_DRAW, DRAWS, LATER_EXAMPLES, LATER_MISTAKES = 0, 1, 2, 3, 4, 5
-# Why it stopped.
+# The values of STOP_REASON.
 NOT_STOPPED, TEST_PASSED, ALL_CHANGES_MADE = 0, 1, 2
-NEVER = 2**62
-"""A time that does not come."""
 
 
 def choice_schema(method: str, *, most_changes: int, max_hypotheses: int) -> Schema:
-    """Return what a model file may hold of a choice by this method. `most_changes` is for next-stretch, 0 otherwise."""
+    """Return the schema of the choice by this method in a model file; `most_changes` is 0 but for next-stretch."""
     drawn = method == "random-stopping"
     penalised = method == "penalised"
     arrays = {
@@ -80,65 +79,67 @@ def choice_schema(method: str, *, most_changes: int, max_hypotheses: int) -> Sch
 
 @dataclass
 class OnlineToBatchState(ModelState):
-    """The learner's state is that of the run; beside it stands what was chosen, or what is needed to choose."""
+    """The state of the learner, with the chosen hypothesis, or with what is needed to choose one."""
 
-    stretch: NDArray[np.int64] = field(default_factory=lambda: np.array([0, 0, 1, 0]))
+    current: CurrentHypothesis = field(default_factory=lambda: CurrentHypothesis(0, 0, 1))
+    """The hypothesis of the learner, for the methods that measure run lengths."""
     counts: NDArray[np.int64] = field(default_factory=lambda: np.array([0, 0, 1, 0, 0, 0]))
     chosen: Any = None
-    """The hypothesis, where it is not the learner's own any more."""
+    """The updater of the chosen hypothesis; None where this is the current hypothesis of the learner."""
     changes: HypothesisLog | None = None
-    """The examples at which the hypothesis changed, where all of them are needed."""
+    """The examples at which the hypothesis changed, for the methods that need all hypotheses."""
     picked: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """The numbers of hypotheses that are tried on all examples that come after them."""
+    """The numbers of the candidates: hypotheses that are tried on all later examples."""
     mistakes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """… and the mistakes that they would have made."""
+    """The mistakes of each candidate on the examples after it."""
     first: Any = None
-    """The learner's first hypothesis, made once; it is in no file."""
+    """The updater of the first hypothesis: a cache, which is in no file."""
 
     def copy(self) -> OnlineToBatchState:
-        """Changes are only added to: their old number is enough. What was chosen is never written to."""
+        """Return a copy that `restore` accepts. The log of changes is only appended to, so its sizes are copied alone;
+        the chosen updater is never written to."""
         base: Any = super().copy()
-        same = {name: getattr(self, name).copy() for name in ("stretch", "counts", "picked", "mistakes")}
+        same = {name: getattr(self, name).copy() for name in ("counts", "picked", "mistakes")}
         changes = None if self.changes is None else self.changes._replace(sizes=self.changes.sizes.copy())
         copied_state: OnlineToBatchState = replace(base, **same, changes=changes)
         return copied_state
 
-    def restore(self, kept: OnlineToBatchState) -> None:
-        for name in ("stretch", "counts", "chosen", "changes", "picked", "mistakes"):
-            setattr(self, name, getattr(kept, name))
+    def restore(self, backup: OnlineToBatchState) -> None:
+        for name in ("current", "counts", "chosen", "changes", "picked", "mistakes"):
+            setattr(self, name, getattr(backup, name))
 
     def _bytes_at(self, features: int, growth: Growth = NO_GROWTH) -> int:
-        """Beside the learner's weights there are those of its first hypothesis, those chosen, and the changes."""
+        """Return the bytes of the learner, of the first and the chosen hypothesis, and of the changes."""
         weights = 2 * bytes_per_slot(self.updater) * (features + 1)
         changes = 0 if self.changes is None else fixed_bytes(self.changes, growth.examples, growth.terms)
         return super()._bytes_at(features, growth) + weights + changes
 
     def choose(self) -> None:
-        """The hypothesis of this moment is kept as the chosen one."""
+        """Choose the current hypothesis."""
         self.chosen = copy_updater(self.updater)
 
     @property
     def hypothesis(self) -> Any:
-        """The chosen geometry with room for all features; the learner's own where nothing else was chosen."""
+        """The chosen updater with slots for all features; that of the learner where no other was chosen."""
         if self.chosen is None:
             return self.updater
         slots = len(self.updater.slots)
         return self.chosen if len(self.chosen.slots) == slots else resize_updater(self.chosen, slots)
 
     def draw(self, seed: int) -> int:
-        """64 random bits: the same for the same seed and the same number of draws, on every machine."""
+        """Return 64 random bits, which depend on the seed and the number of the draw alone."""
         self.counts[DRAWS] += 1
         digest = hashlib.sha256(f"novikoff {seed} {int(self.counts[DRAWS])}".encode()).digest()
         return int.from_bytes(digest[:8], "little")
 
     def schedule_next_draw(self, seed: int) -> None:
-        """When the chosen one of the first t hypotheses is replaced next: after s > t with probability t/s, which makes
-        every one of the hypotheses so far as likely as any other."""
+        """Draw the time at which the choice among the first t hypotheses is replaced: it is after s > t with
+        probability t/s, so each of the hypotheses so far is chosen with the same probability."""
         t = int(self.counts[NEXT_DRAW])
         self.counts[NEXT_DRAW] = min(NEVER, t * 2**64 // (self.draw(seed) + 1) + 1)
 
     def reserve(self, changes: int, terms: int) -> None:
-        """Room for so many more changes."""
+        """Make space for this number of further changes."""
         now = self.changes
         if now is None:
             now = HypothesisLog(
@@ -149,12 +150,12 @@ class OnlineToBatchState(ModelState):
                 indices=np.zeros(0, np.uint32),
                 values=np.zeros(0, self.kind),
             )
-        kept, used = int(now.sizes[N_CHANGES]), int(now.sizes[N_TERMS])
-        if kept + changes > len(now.born) or used + terms > len(now.values):
+        n_changes, used = now.n_changes, int(now.sizes[N_TERMS])
+        if n_changes + changes > len(now.born) or used + terms > len(now.values):
             needed = self.bytes_needed(Growth(examples=changes, terms=terms))
-            check_size(needed, f"{kept + changes:,} changes of the hypothesis", "Choose another method")
-        if kept + changes > len(now.born):
-            capacity = max(kept + changes, len(now.born) * 3 // 2)
+            check_size(needed, f"{n_changes + changes:,} changes of the hypothesis", "Choose another method")
+        if n_changes + changes > len(now.born):
+            capacity = max(n_changes + changes, len(now.born) * 3 // 2)
             now = now._replace(
                 ends=resize(now.ends, capacity + 1), born=resize(now.born, capacity), signs=resize(now.signs, capacity)
             )
@@ -166,22 +167,23 @@ class OnlineToBatchState(ModelState):
     # --- Files ---
 
     def to_tensors(self, chosen: Any) -> dict[str, NDArray[Any]]:
-        """What goes to a file; `chosen` is the chosen geometry without room to spare, or None."""
-        found = {"choice.stretch": self.stretch, "choice.counts": self.counts}
+        """Return the arrays of a model file; `chosen` is the chosen updater without spare slots, or None."""
+        found = {"choice.stretch": np.array([*self.current, 0]), "choice.counts": self.counts}
         found |= {"choice.picked": self.picked, "choice.mistakes": self.mistakes} if len(self.picked) else {}
         if chosen is not None:
             found |= {f"chosen.{name}": array for name, array in state_arrays(chosen).items()}
         if self.changes is not None:
-            kept, used = (int(n) for n in self.changes.sizes)
-            lengths = {"ends": kept + 1, "born": kept, "signs": kept, "indices": used, "values": used}
+            n_changes, used = (int(n) for n in self.changes.sizes)
+            lengths = {"ends": n_changes + 1, "born": n_changes, "signs": n_changes, "indices": used, "values": used}
             found |= {f"changes.{name}": getattr(self.changes, name)[:size] for name, size in lengths.items()}
         return found
 
     @classmethod
     def from_tensors(cls, state: ModelState, fresh: Any, tensors: dict[str, NDArray[Any]]) -> OnlineToBatchState:
-        """The inverse; `fresh` is a new geometry, for what is in no file."""
+        """Build the state from the arrays of a model file; `fresh` is a new updater, for its derived fields."""
         self = cls(**vars(state))
-        self.stretch, self.counts = tensors["choice.stretch"].copy(), tensors["choice.counts"].copy()
+        self.current = CurrentHypothesis(*tensors["choice.stretch"][:3].tolist())
+        self.counts = tensors["choice.counts"].copy()
         for name in ("picked", "mistakes"):
             if f"choice.{name}" in tensors:
                 setattr(self, name, tensors[f"choice.{name}"].copy())
@@ -194,7 +196,7 @@ class OnlineToBatchState(ModelState):
 
 
 def copy_updater(updater: Any) -> Any:
-    """A geometry of its own arrays; those that follow from the settings are shared, but for room to write in."""
+    """Return a copy of the updater. Arrays that follow from the settings are shared, unless the loop writes to them."""
     scratch = {name: getattr(updater, name).copy() for name in ("example", "mirror") if hasattr(updater, name)}
     return updater._replace(**{name: array.copy() for name, array in state_arrays(updater).items()}, **scratch)
 

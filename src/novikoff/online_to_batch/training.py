@@ -1,4 +1,4 @@
-"""How `OnlineToBatch` learns: the learner's own steps, with an eye on what its method wants to know."""
+"""How `OnlineToBatch` learns: the steps of the learner inside, and what its method records of the hypotheses."""
 
 from __future__ import annotations
 
@@ -12,18 +12,15 @@ from numpy.typing import NDArray
 from novikoff.base.internals import build_loss, feature_range_of, run_linear_loop
 from novikoff.base.online_classifier import TIE_SIGNS
 from novikoff.core import loop
-from novikoff.core.hypothesis_tracking import (
-    HYPOTHESIS_NUMBER,
-    N_CHANGES,
-    TARGET_REACHED,
+from novikoff.core.hypothesis_log import (
     HypothesisLog,
+    LearningRun,
     RowBlock,
-    RunContext,
     add_candidates,
-    count_hypothesis_mistakes,
-    learn_and_log,
-    learn_until_run_length,
+    count_candidate_mistakes,
+    find_wrong,
 )
+from novikoff.core.hypothesis_tracking import NEVER
 from novikoff.core.updaters.base import first_out_of_range
 from novikoff.data.rows import end_term, first_term
 from novikoff.ledger import Ledger
@@ -33,7 +30,6 @@ from novikoff.online_to_batch.state import (
     CHOSEN,
     LATER_EXAMPLES,
     LATER_MISTAKES,
-    NEVER,
     NEXT_DRAW,
     STOP_REASON,
     TEST_PASSED,
@@ -42,27 +38,27 @@ from novikoff.online_to_batch.state import (
 )
 from novikoff.theory import online_to_batch
 
-STRETCHES_PER_BLOCK = 256  # stretches whose tests are made ready at once
-BLOCK_ROWS = 4096  # rows between two looks at the room for changes
+TARGETS_PER_BLOCK = 256  # hypotheses whose targets are computed at once
+BLOCK_ROWS = 4096  # rows between two checks of the space for changes
 
 
-def start_run(model: Any, state: OnlineToBatchState) -> RunContext:
-    return RunContext(build_loss(model), state.updater, state.features + 1, TIE_SIGNS[model.tie], state.ledger.book)
+def start_run(model: Any, state: OnlineToBatchState) -> LearningRun:
+    return LearningRun(build_loss(model), state.updater, state.features + 1, TIE_SIGNS[model.tie], state.ledger.book)
 
 
-def start_replay(model: Any, state: OnlineToBatchState) -> RunContext:
-    """A run to be gone through again, which leaves the model as it is."""
-    return start_run(model, state)._replace(updater=model._first_updater(state), book=Ledger().book)
+def start_replay(model: Any, state: OnlineToBatchState) -> LearningRun:
+    """Return a run that starts with the first hypothesis, and does not change the model."""
+    return start_run(model, state)._replace(updater=model._first_updater(state), counters=Ledger().book)
 
 
-def train_all(model: Any, state: OnlineToBatchState, part: RowBlock) -> int:
-    """All rows; returns how many were taken, as all of these do."""
-    return run_linear_loop(model, state, part.rows, part.labels, part.weights, part.canonical)
+def train_all(model: Any, state: OnlineToBatchState, block: RowBlock) -> int:
+    """Learn all rows. Return how many were learned, as all trainers do."""
+    return run_linear_loop(model, state, block.rows, block.labels, block.weights, block.canonical)
 
 
-def train_until_drawn(model: Any, state: OnlineToBatchState, part: RowBlock) -> int:
-    """In pieces that end where the hypothesis of the moment is to be kept: before the example that was drawn."""
-    done, count = 0, len(part.labels)
+def train_until_drawn(model: Any, state: OnlineToBatchState, block: RowBlock) -> int:
+    """Learn all rows, in parts that end before each drawn example: the hypothesis that predicts it is chosen."""
+    done, count = 0, len(block.labels)
     while done < count:
         now = state.ledger.examples + 1
         if now == state.counts[NEXT_DRAW]:
@@ -70,17 +66,17 @@ def train_until_drawn(model: Any, state: OnlineToBatchState, part: RowBlock) -> 
             state.counts[CHOSEN] = now
             state.schedule_next_draw(int(model.random_state))
         stop = min(count, done + int(state.counts[NEXT_DRAW]) - now)
-        done += train_all(model, state, part.piece(done, stop))
+        done += train_all(model, state, block.slice(done, stop))
         if done < stop:
             break
     return done
 
 
-# --- Stretches ---
+# --- Run lengths ---
 
 
 def find_first_target(model: Any) -> int:
-    """How many right answers in a row the test of the first stretch asks for."""
+    """Return how many examples in a row the first hypothesis must predict correctly."""
     both = {"epsilon": model.epsilon, "delta": model.delta}
     if model.method == "next-stretch":
         return min(NEVER, online_to_batch.stretch_length(changes=find_max_changes(model), **both))
@@ -89,95 +85,103 @@ def find_first_target(model: Any) -> int:
 
 @lru_cache(maxsize=64)
 def _compute_trial_lengths(block: int, epsilon: float, delta: float) -> NDArray[np.int64]:
-    """The same for a block of stretches, in controlled testing."""
+    """Return the targets of a block of hypotheses, in controlled testing."""
     lengths = online_to_batch.trial_lengths(
-        first=block * STRETCHES_PER_BLOCK, count=STRETCHES_PER_BLOCK, epsilon=epsilon, delta=delta
+        first=block * TARGETS_PER_BLOCK, count=TARGETS_PER_BLOCK, epsilon=epsilon, delta=delta
     )
     return np.array([min(NEVER, length) for length in lengths])
 
 
-def train_stretches(model: Any, state: OnlineToBatchState, part: RowBlock) -> int:
-    done, count, most = 0, len(part.labels), 0
+def train_run_lengths(model: Any, state: OnlineToBatchState, block: RowBlock) -> int:
+    """Learn until a hypothesis has reached its target; the longest survivor is chosen again each time."""
+    done, count, max_changes = 0, len(block.labels), 0
     if model.method == "next-stretch":
-        most = find_max_changes(model)
+        max_changes = find_max_changes(model)
     while done < count and not state.counts[STOP_REASON]:
-        number = int(state.stretch[HYPOTHESIS_NUMBER])
-        coming = _next_targets(model, number, most)
-        taken = learn_until_run_length(start_run(model, state), part.piece(done, count), state.stretch, coming)
-        done += taken
-        if state.stretch[TARGET_REACHED]:
-            state.stretch[TARGET_REACHED] = 0
-            if model.method != "longest-survivor":
-                state.counts[STOP_REASON] = TEST_PASSED
-            else:
-                state.choose()
-                state.counts[CHOSEN] = state.stretch[HYPOTHESIS_NUMBER]
-        elif most and state.stretch[HYPOTHESIS_NUMBER] >= most:
-            state.counts[STOP_REASON] = ALL_CHANGES_MADE
-        elif taken == 0:  # the row is refused
+        n_learned = _learn_until_target(model, state, block.slice(done, count), max_changes)
+        done += n_learned
+        if n_learned == 0 and not state.counts[STOP_REASON]:  # the row is rejected
             return done
-    return done + _count_later_mistakes(model, state, part.piece(done, count)) if done < count else done
+    return done + _count_later_mistakes(model, state, block.slice(done, count)) if done < count else done
 
 
-def _next_targets(model: Any, number: int, most: int) -> NDArray[np.int64]:
-    """The targets of the next stretches; none where no stretch has one of its own, and nothing ends with any."""
+def _learn_until_target(model: Any, state: OnlineToBatchState, block: RowBlock, max_changes: int) -> int:
+    """Learn until a hypothesis reaches its target or there is no target for the next one; return how many rows."""
+    current = state.current
+    targets = _find_next_targets(model, current.number, max_changes)
+    n_learned, latest = start_run(model, state).learn_until_target(block, current, targets)
+    state.current = latest
+    if latest != current and latest.run_length == latest.target:
+        if model.method == "longest-survivor":
+            state.choose()
+            state.counts[CHOSEN] = latest.number
+        else:
+            state.counts[STOP_REASON] = TEST_PASSED
+    elif max_changes and latest.number >= max_changes:
+        state.counts[STOP_REASON] = ALL_CHANGES_MADE
+    return n_learned
+
+
+def _find_next_targets(model: Any, number: int, max_changes: int) -> NDArray[np.int64]:
+    """Return the targets of the hypotheses after this one. There are none where the target is one more than the longest
+    run length so far, and no number of changes ends the run."""
     if model.method == "controlled-testing":
-        block, offset = divmod(number + 1, STRETCHES_PER_BLOCK)
+        block, offset = divmod(number + 1, TARGETS_PER_BLOCK)
         return _compute_trial_lengths(block, float(model.epsilon), float(model.delta))[offset:]
-    return np.zeros(min(STRETCHES_PER_BLOCK, most - number) if most else 0, np.int64)
+    return np.zeros(min(TARGETS_PER_BLOCK, max_changes - number) if max_changes else 0, np.int64)
 
 
-def _count_later_mistakes(model: Any, state: OnlineToBatchState, part: RowBlock) -> int:
-    """After it stopped nothing is learned; how often the chosen hypothesis is wrong is counted."""
-    scores = np.empty(len(part.labels))
-    good = loop.score_rows_with_updater(
-        copy_updater(state.updater), part.rows, state.features + 1, part.canonical, scores
+def _count_later_mistakes(model: Any, state: OnlineToBatchState, block: RowBlock) -> int:
+    """Count the mistakes of the chosen hypothesis on rows after the stop, from which nothing is learned."""
+    scores = np.empty(len(block.labels))
+    valid = loop.score_rows_with_updater(
+        copy_updater(state.updater), block.rows, state.features + 1, block.canonical, scores
     )
-    good = first_out_of_range(part.rows, good, *feature_range_of(model))
-    scores, signs = scores[:good], part.labels[:good]
-    wrong = (scores * signs < 0.0) | ((scores == 0.0) & (signs * TIE_SIGNS[model.tie] < 0.0))
-    counted = np.ones(good, bool) if not len(part.weights) else part.weights[:good] != 0.0
-    state.counts[LATER_EXAMPLES] += np.count_nonzero(counted)
-    state.counts[LATER_MISTAKES] += np.count_nonzero(wrong & counted)
-    return good
+    valid = first_out_of_range(block.rows, valid, *feature_range_of(model))
+    wrong = find_wrong(scores[:valid], block.labels[:valid], TIE_SIGNS[model.tie])
+    is_example = np.ones(valid, bool) if not len(block.weights) else block.weights[:valid] != 0.0
+    state.counts[LATER_EXAMPLES] += np.count_nonzero(is_example)
+    state.counts[LATER_MISTAKES] += np.count_nonzero(wrong & is_example)
+    return valid
 
 
 # --- Changes ---
 
 
-def train_changes(model: Any, state: OnlineToBatchState, part: RowBlock) -> int:
-    """Block by block: room is made for the changes of one block."""
-    for start in range(0, len(part.labels), BLOCK_ROWS):
-        block = part.piece(start, start + BLOCK_ROWS)
+def train_changes(model: Any, state: OnlineToBatchState, rows: RowBlock) -> int:
+    """Learn block by block, with space for as many changes as the block has rows."""
+    for start in range(0, len(rows.labels), BLOCK_ROWS):
+        block = rows.slice(start, start + BLOCK_ROWS)
         count = len(block.labels)
         state.reserve(count, int(end_term(block.rows, count - 1) - first_term(block.rows, 0)))
         changes, time = cast(HypothesisLog, state.changes), state.ledger.examples
-        n_changes = int(changes.sizes[N_CHANGES])
-        taken = learn_and_log(start_run(model, state), block, changes)
+        n_changes = changes.n_changes
+        n_learned = start_run(model, state).learn_and_log(block, changes)
         if model.method == "penalised":
-            _try_hypotheses(model, state, changes, block.piece(0, taken), time, n_changes)
-        if taken < count:
-            return start + taken
-    return len(part.labels)
+            _try_hypotheses(model, state, changes, block.slice(0, n_learned), time, n_changes)
+        if n_learned < count:
+            return start + n_learned
+    return len(rows.labels)
 
 
 def _try_hypotheses(
-    model: Any, state: OnlineToBatchState, changes: HypothesisLog, part: RowBlock, time: int, n_changes: int
+    model: Any, state: OnlineToBatchState, changes: HypothesisLog, block: RowBlock, time: int, n_changes: int
 ) -> None:
-    """All hypotheses that are tried, on these rows, which were learned after `time` examples and `kept` changes."""
-    capacity, before = min(int(model.max_hypotheses), int(changes.sizes[N_CHANGES]) + 1), len(state.picked)
+    """Count the mistakes of all candidates on these rows, which were learned after `time` examples and `n_changes`
+    changes."""
+    capacity, before = min(int(model.max_hypotheses), changes.n_changes + 1), len(state.picked)
     picked, mistakes = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
     picked[:before], mistakes[:before] = state.picked, state.mistakes
-    count = add_candidates(changes, n_changes, picked, mistakes, before)
+    count = add_candidates(changes.born, n_changes, changes.n_changes, picked, mistakes, before)
     state.picked, state.mistakes = picked[:count], mistakes[:count]
-    count_hypothesis_mistakes(start_replay(model, state), changes, part, time, state.picked, state.mistakes)
+    count_candidate_mistakes(start_replay(model, state), changes, block, time, state.picked, state.mistakes)
 
 
 TRAINERS: dict[str, Callable[[Any, OnlineToBatchState, RowBlock], int]] = {
     "random-stopping": train_until_drawn,
-    "controlled-testing": train_stretches,
-    "next-stretch": train_stretches,
-    "longest-survivor": train_stretches,
+    "controlled-testing": train_run_lengths,
+    "next-stretch": train_run_lengths,
+    "longest-survivor": train_run_lengths,
     "penalised": train_changes,
     "average": train_all,
     "vote": train_changes,

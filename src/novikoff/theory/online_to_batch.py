@@ -1,6 +1,6 @@
 """From mistakes on a stream to the error on new data, for examples that are drawn independently from one distribution.
 
-M of m examples were predicted wrongly, each before its label was told: H_0 predicts the first, H_1, which has seen one,
+M of m examples were predicted wrongly, in progressive validation: H_0 predicts the first, H_1, which has seen one,
 the second, and so on to H_(m−1). What the sentences below say holds with probability at least 1 − δ over the stream,
 but for random stopping, which is about a mean. Numbers are rounded to the side that keeps them true.
 """

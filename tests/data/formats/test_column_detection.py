@@ -1,4 +1,4 @@
-"""What the reader decides about a table is said, can be said otherwise, and is never a silent guess."""
+"""Column types, labels and warnings that are detected in tables and JSON lines, and the options that set them."""
 
 from __future__ import annotations
 

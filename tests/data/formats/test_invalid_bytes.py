@@ -1,4 +1,4 @@
-"""Bytes that do not belong into data are refused with file and line, or skipped where that was asked for."""
+"""Bytes that are not valid in data are refused with file and line, or skipped on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: the rows that CSV gives for the same table; what is refused."""
+"""Parquet and Arrow files: the same rows as the CSV file of the same table, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vowpal Wabbit text: labels, weights and features as VW itself reads them, slots as a plain twin has them."""
+"""Vowpal Wabbit text: labels, weights and features as VW reads them, slots as a plain reference has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worst sequences: what they force is what is claimed, and somebody was right all the time."""
+"""Adversarial streams: they force the claimed number of mistakes, and a concept of the class fits all labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated streams: what they say of themselves is true."""
+"""Generated streams: what they state about themselves is true."""
 
 from __future__ import annotations
 

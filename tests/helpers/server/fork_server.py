@@ -1,7 +1,8 @@
-"""Servers without the wait: a process that has imported everything and forks a server for each line that it is told.
+"""A process that has imported everything and forks a server for each request, so that tests need not wait for imports.
 
-A line is JSON: {"arguments": [...], "log": path, "limit": bytes or null, "die": null or [module, function, n, when]}.
-It answers with the number of the process. One that is to die kills itself "before" or "after" the n-th call of it.
+A request is a line of JSON: {"arguments": [...], "log": path, "limit": bytes or null, "die": null or a kill point}.
+A kill point is [module, function, n, when]: the server kills itself "before" or "after" the n-th call of the function.
+The response is the process id of the server.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 
 def kill_at_call(module: str, function: str, count: int, when: str) -> None:
-    """At the call of that number, before or after what it does."""
+    """Kill this process before or after the `count`-th call of a function."""
     *path, name = function.split(".")
     place: Any = importlib.import_module(module)
     for part in path:
@@ -37,7 +38,7 @@ def kill_at_call(module: str, function: str, count: int, when: str) -> None:
 
 
 def main() -> None:
-    import safetensors.numpy  # noqa: F401 - these are what takes long
+    import safetensors.numpy  # noqa: F401 - these imports take long
     import zstandard  # noqa: F401
 
     import novikoff.server.server

@@ -27,7 +27,7 @@ BodyChunks = list[bytes | dict[str, Any]]
 
 
 class Endpoint:
-    """An ASGI function as an endpoint: Starlette would call a function with a request."""
+    """An ASGI function as an endpoint: Starlette would pass a Request to a plain function."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -69,7 +69,7 @@ class AsgiResponse:
 
 
 async def echo_body_size(scope: Any, receive: Any, send: Any) -> None:
-    """An app that reads the body and tells how long it was."""
+    """Read the body and respond with its length."""
     size, more = 0, True
     while more:
         message = await receive()
@@ -124,7 +124,7 @@ LINES_TYPE = {"content-type": "application/x-ndjson"}
 def stack_with_tokens(
     folder: Path, limits: Limits | None = None, app: Any = echo_body_size, **more: Any
 ) -> MiddlewareStack:
-    """With a token file, for others than this machine."""
+    """Return a stack with a token file that also serves remote clients."""
     if not (folder / "tokens.json").exists():
         auth.create_token(folder, ["predict"], 1, "first")
     return MiddlewareStack(app, tokens=TokenStore(folder), limits=limits or Limits(), loopback=False, **more)

@@ -1,4 +1,4 @@
-"""Servers for tests: real processes at ports of their own, and a plain way to ask them."""
+"""Servers for tests: real processes on free ports, and plain requests to them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import Any
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 IS_MEASURING_COVERAGE = "COVERAGE_PROCESS_CONFIG" in os.environ
-"""Whether it is to be known which lines servers run: one that is killed can't tell."""
+"""Whether coverage is measured: servers are then stopped, since a killed one writes no data."""
 KillPoint = tuple[str, str, int, str]
-"""Module, function, the number of its call, and whether before or after it."""
+"""Module, function, number of the call, and "before" or "after" it."""
 
 
 class ServerStartError(AssertionError):
-    """A server ended, or took too long, before it said its address."""
+    """A server ended, or took too long, before it printed its address."""
 
 
 class ForkServer:
@@ -49,7 +49,7 @@ class ForkServer:
 
 
 class Server:
-    """A server that runs; it is asked over one connection."""
+    """A running server with one connection to it."""
 
     def __init__(
         self,
@@ -87,13 +87,13 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> tuple[int, Any]:
-        """The status, and what the JSON says; bytes where it is none."""
+        """Return the status, and the parsed JSON or the bytes of the response."""
         sent = dict(headers or {})
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
         if body is not None:
             sent.setdefault("Content-Type", "application/json")
-        if time.monotonic() - self.asked > 10:  # the server closes what nobody uses
+        if time.monotonic() - self.asked > 10:  # the server closes idle connections
             self.connection.close()
         self.asked = time.monotonic()
         self.connection.request(method, path, body, sent)

@@ -1,4 +1,4 @@
-"""The dashboard in a real browser: it shows what the server tells, and says in words what goes wrong."""
+"""The dashboard in a real browser: it shows the state of the server, and explains errors."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_model_is_created_trained_and_labelled_late(server: str, window: Any) 
     read_text(window, "#error-of", f"^of the run: {mistakes} of {count} predictions made while learning were wrong$")
     read_text(window, "#learned-rate", r"\d")
     read_text(window, "#learn-p99", r"within [\d.]+\sms")
-    # It predicts, and is told the label later: once.
+    # Predict, then label the prediction late, once.
     window.fill("#features", '{"lottery": 1, "all": 0.5}')
     window.click("#predict")
     read_text(window, "#tried", "Predicted “spam”, score .* Its id is")

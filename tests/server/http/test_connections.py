@@ -1,5 +1,6 @@
-"""Connections of the service, by raw sockets: slow, half-closed, endless and broken requests end with a sentence or
-with the end of the connection, and the next client is served."""
+"""Connections, by raw sockets: slow, half-closed, endless and broken requests end with a response or a closed
+connection, and the next client is served.
+"""
 
 from __future__ import annotations
 

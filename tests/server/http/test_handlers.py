@@ -1,4 +1,4 @@
-"""The handlers, errors and documents of the API, by Starlette's test client: no process, no socket."""
+"""Handlers, errors and documents of the API, by Starlette's test client: no process, no socket."""
 
 from __future__ import annotations
 

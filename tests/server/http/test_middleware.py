@@ -1,4 +1,4 @@
-"""The middleware of the service: tokens, limits, headers, audit."""
+"""The middleware of the server: tokens, limits, headers, audit log."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_token_expires_and_is_revoked(tmp_path: Path, monkeypatch: pytest.Monk
     assert reader.check(bearer_header(short)) == reader.check(bearer_header(long)) == auth.UNKNOWN_TOKEN
     assert reader.closed()
     assert len(reader) == 0
-    (tmp_path / "tokens.json").unlink()  # nobody opens a running server by removing the file
+    (tmp_path / "tokens.json").unlink()  # removing the file does not open a running server
     expire_refresh(reader)
     assert reader.closed()
     assert reader.check(bearer_header(short)) == auth.UNKNOWN_TOKEN
@@ -380,7 +380,7 @@ def test_large_bodies_are_refused(tmp_path: Path) -> None:
     assert request(stack, "POST", learn, JSON_TYPE | {"content-length": "10"}, [b"x" * 10]).body == b"10"
     assert request(stack, "POST", made, file | {"content-length": "20"}, [b"x" * 20]).body == b"20"
     assert request(stack, "POST", made, file | {"content-length": "21"}).status == 413
-    # In pieces of which nobody said the size before.
+    # In chunks without a declared size.
     assert request(stack, "POST", learn, JSON_TYPE, [b"x" * 5] * 2).body == b"10"
     counted = request(stack, "POST", learn, JSON_TYPE, [b"x" * 5] * 3)
     assert (counted.status, counted.code, counted.ended) == (413, "body-too-large", True)

@@ -1,4 +1,4 @@
-"""The service keeps to its OpenAPI document, whatever comes: no 5xx, no other shape, no way in without a token."""
+"""The server keeps to its OpenAPI document for any input: no 5xx, no other shape, no access without a token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, and of the same routes as the router; the page that shows it."""
+"""The OpenAPI document is valid and lists the routes of the router; the page that shows it."""
 
 from __future__ import annotations
 

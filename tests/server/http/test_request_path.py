@@ -1,4 +1,4 @@
-"""The path of a request through the service: which modules it enters."""
+"""The modules that a request passes through."""
 
 from __future__ import annotations
 

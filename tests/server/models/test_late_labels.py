@@ -1,4 +1,4 @@
-"""Late labels at their edges: too old, more than memory holds, refused in a stream, on a full disk."""
+"""Late labels: too old, more than memory holds, refused in a stream, on a full disk."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_label_refused_by_a_full_disk_can_be_retried_after_a_crash(fork_server
     with run_server(fork_server, tmp_path / "data", *often) as server:
         assert label(server, name, "x")[1]["status"] == "learned"
         assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == 2
-        time.sleep(0.1)  # what nobody needs is cleared away
+        time.sleep(0.1)  # until unneeded rows are removed
         server.kill()
     with run_server(fork_server, tmp_path / "data", *often) as server:
         assert label(server, name, "x")[1]["status"] == "already learned"

@@ -1,5 +1,6 @@
 """The memory of served models: examples beyond the limit are refused before they are journaled, a journal beyond it
-stops one model and no other, and files are their owner's alone."""
+stops one model only, and files are readable by their owner only.
+"""
 
 from __future__ import annotations
 

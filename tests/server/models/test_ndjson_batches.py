@@ -1,4 +1,4 @@
-"""Lines of examples in bulk: read as json.loads reads them, learned and predicted as one by one."""
+"""Batches of NDJSON lines: read as json.loads reads them, learned and predicted as single examples."""
 
 from __future__ import annotations
 
@@ -221,32 +221,32 @@ def test_damaged_lines_are_reported(seed: int) -> None:
         check(b"\n".join(damage(rng, rng.choice(GOOD)) for _ in range(4)))
 
 
-@pytest.mark.skipif(not has_guard_pages(), reason="there are no fences on this system")
+@pytest.mark.skipif(not has_guard_pages(), reason="this system has no guard pages")
 def test_nothing_is_read_past_the_text() -> None:
     rng = random.Random(5)
     limits, room = EventLimits(60, 50), 4
-    fences: list[GuardedMemory] = []
+    memories: list[GuardedMemory] = []
 
-    def fenced(size: int, kind: Any) -> Any:
-        fences.append(GuardedMemory())
-        return fences[-1].place((size,), kind, late=rng.random() < 0.8)
+    def guarded_array(size: int, kind: Any) -> Any:
+        memories.append(GuardedMemory())
+        return memories[-1].place((size,), kind, late=rng.random() < 0.8)
 
     for _ in range(10 if JIT_DISABLED else 200):
         data = b"\n".join(damage(rng, rng.choice(GOOD)) for _ in range(2))
-        fences.clear()
-        text = fenced(len(data) + 2 * PADDING_BYTES + 1, np.uint8)
+        memories.clear()
+        text = guarded_array(len(data) + 2 * PADDING_BYTES + 1, np.uint8)
         text[:] = 0
         text[PADDING_BYTES : PADDING_BYTES + len(data)] = np.frombuffer(data, np.uint8)
         text[PADDING_BYTES + len(data)] = 10
-        terms = EventTerms(fenced(70, np.uint64), fenced(70, np.int64), fenced(70, np.float64))
+        terms = EventTerms(guarded_array(70, np.uint64), guarded_array(70, np.int64), guarded_array(70, np.float64))
         found = EventRows(
-            starts=fenced(room + 1, np.int64),
-            labels=fenced(room, np.int64),
-            label_hashes=fenced(room, np.uint64),
-            lines=fenced(room, np.int64),
-            begins=fenced(room, np.int64),
+            starts=guarded_array(room + 1, np.int64),
+            labels=guarded_array(room, np.int64),
+            label_hashes=guarded_array(room, np.uint64),
+            lines=guarded_array(room, np.int64),
+            begins=guarded_array(room, np.int64),
         )
-        marks = fenced(256, np.int64)
+        marks = guarded_array(256, np.int64)
         start, line_number, stop = PADDING_BYTES, 0, PADDING_BYTES + len(data)
         while start < stop:
             _, start, line_number, what = parse_events(
@@ -254,7 +254,7 @@ def test_nothing_is_read_past_the_text() -> None:
             )
             if what:
                 start, line_number = int(text.tobytes().index(b"\n", start)) + 1, line_number + 1
-        assert all(fence.is_intact() for fence in fences)
+        assert all(memory.is_intact() for memory in memories)
         assert line_number == data.count(b"\n") + (not data.endswith(b"\n"))
 
 

@@ -1,4 +1,4 @@
-"""Jumps of the clock: what is counted by age neither expires at once nor stays for ever."""
+"""Clock jumps: ages neither expire at once nor last forever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of a server are read by Prometheus' own parser."""
+"""The metrics of a server are valid for Prometheus' own parser."""
 
 from __future__ import annotations
 

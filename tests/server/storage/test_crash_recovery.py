@@ -1,4 +1,4 @@
-"""kill -9 at any moment: what was acknowledged is there once, and the weights are those of a run that nobody disturbed.
+"""kill -9 at any time: acknowledged examples are there once, and the weights equal those of an undisturbed run.
 
 Three clients, each with a model of its own, send one request after another; one that was not answered is sent again
 with its key when the server is back. So the order of each model's examples is known, whatever was interrupted.
@@ -33,7 +33,7 @@ class Client(threading.Thread):
     def __init__(self, name: str, seed: int) -> None:
         super().__init__()
         self.name_of_model, self.luck = name, random.Random(seed)
-        self.twin: Any = LEARNERS[name]()
+        self.reference: Any = LEARNERS[name]()
         self.acknowledged = 0
         self.requests = 0
         self.port = 0
@@ -44,7 +44,7 @@ class Client(threading.Thread):
         """A thread runs once only: the next one goes on."""
         fresh = Client.__new__(Client)
         threading.Thread.__init__(fresh)
-        for name in ("name_of_model", "luck", "twin", "acknowledged", "requests", "next", "problem"):
+        for name in ("name_of_model", "luck", "reference", "acknowledged", "requests", "next", "problem"):
             setattr(fresh, name, getattr(self, name))
         fresh.port = port
         return fresh
@@ -70,7 +70,7 @@ class Client(threading.Thread):
                 self.problem = f"{answer.status}: {said!r}"
             self.acknowledged += len(examples)
             for x, y in examples:
-                self.twin.learn_one(x, y)
+                self.reference.learn_one(x, y)
             self.next = None
 
     def _example(self) -> tuple[dict[str, float], str]:
@@ -108,7 +108,7 @@ def crash_repeatedly(fork_server: ForkServer, folder: Path, times: int, *options
 
 
 def compare(fork_server: ForkServer, folder: Path, clients: list[Client], *options: str) -> None:
-    """After all that was under way has been sent again, each model is its twin's, byte for byte."""
+    """After all pending requests are repeated, each model equals its reference, byte for byte."""
     with run_server(fork_server, folder, *OFTEN, *options) as server:
         for client in clients:
             if client.next is not None:
@@ -118,11 +118,11 @@ def compare(fork_server: ForkServer, folder: Path, clients: list[Client], *optio
                     == 200
                 )
                 for x, y in examples:
-                    client.twin.learn_one(x, y)
+                    client.reference.learn_one(x, y)
                 client.next = None
             status, content = server.ask("GET", f"/v1/models/{client.name_of_model}/download")
             assert status == 200
-            assert content == to_bytes(client.twin)
+            assert content == to_bytes(client.reference)
         server.kill()
 
 
@@ -132,7 +132,7 @@ def test_kills_lose_no_acknowledged_example(kills: int, fork_server: ForkServer,
     acknowledged = sum(client.acknowledged for client in clients)
     assert acknowledged > 1000 * kills // 150
     for client in clients:
-        assert to_bytes(replay_journal(tmp_path / "data", client.name_of_model)) == to_bytes(client.twin)
+        assert to_bytes(replay_journal(tmp_path / "data", client.name_of_model)) == to_bytes(client.reference)
     print(f"{kills:,} kills, {acknowledged:,} examples acknowledged, none lost")
 
 

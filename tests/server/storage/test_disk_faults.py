@@ -1,4 +1,4 @@
-"""What may happen to the disk: full, damaged at the end, damaged in the middle, copied while it is written."""
+"""Disk faults: full, damaged at the end, damaged in the middle, copied while it is written."""
 
 from __future__ import annotations
 

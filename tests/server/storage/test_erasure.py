@@ -1,4 +1,4 @@
-"""Erasure and retention: data of a client, a prediction or a request leave the journal and backups for good."""
+"""Erasure and retention: data of a client, a prediction or a request leave the journal and backups permanently."""
 
 from __future__ import annotations
 
