@@ -45,6 +45,7 @@ _HOME = {
     "Ledger": "ledger",
     "certify": "certificates.certificate",
     "verify": "certificates.verify",
+    "evaluate": "evaluation.evaluate",
     "read": "data.read",
     "with_columns": "data.raw.table",
     "separable": "certificates.separability.decide",
@@ -97,6 +98,7 @@ if TYPE_CHECKING:
     from novikoff.errors import SortedLabelsWarning as SortedLabelsWarning
     from novikoff.errors import UnknownColumnsWarning as UnknownColumnsWarning
     from novikoff.errors import WeightOverflowError as WeightOverflowError
+    from novikoff.evaluation.evaluate import evaluate as evaluate
     from novikoff.feature_map import FeatureMap as FeatureMap
     from novikoff.ledger import Ledger as Ledger
     from novikoff.linear.arow import AROW as AROW

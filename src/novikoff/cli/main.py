@@ -25,6 +25,7 @@ from novikoff.errors import NovikoffError
 
 COMMANDS = {
     "learn": "learn a stream",
+    "evaluate": "measure models on labelled data",
     "predict": "predict with a model",
     "inspect": "show what a model has learned",
     "certify": "say how many mistakes the theorems allow on a stream",

@@ -66,8 +66,8 @@ def run(options: argparse.Namespace) -> int:
     lines: list[str] = []
     for batch in reading.batches():
         if examples == 0:
-            _check_same_columns(model, reading, batch, options)
-        scores = _score_batch(score, batch)
+            check_same_columns(model, reading, batch, options.data, options.model)
+        scores = score_batch(score, batch)
         predicted = decide_labels(model, scores)
         examples += len(scores)
         texts = [format_label(model, label) for label in predicted]
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _score_batch(score: Callable[[Rows], Any], batch: Batch) -> Any:
+def score_batch(score: Callable[[Rows], Any], batch: Batch) -> Any:
     """The scores of a batch; a value that the learner does not take is told with its line."""
     try:
         return score(batch.rows)
@@ -93,12 +93,12 @@ def _score_batch(score: Callable[[Rows], Any], batch: Batch) -> Any:
         raise InputError(f"{batch.where(problem.row)}: {problem}") from None
 
 
-def _check_same_columns(model: Any, reading: DataReader, batch: Batch, options: argparse.Namespace) -> None:
+def check_same_columns(model: Any, reading: DataReader, batch: Batch, data: str, path: str) -> None:
     names = state_of(model).names
-    columns = list(reading.names.columns) if reading.names is not None else reading.columns(options.data)
+    columns = list(reading.names.columns) if reading.names is not None else reading.columns(data)
     known = None if names is None else list(names.columns)
     if (reading.names is None and columns != known) or (batch.table and batch.features != state_of(model).features):
-        raise InputError(f"{options.data}: its columns are not those that {options.model} has learned.")
+        raise InputError(f"{data}: its columns are not those that {path} has learned.")
 
 
 class _LabelComparison:
@@ -173,7 +173,7 @@ class _LabelComparison:
             return None
         import numpy as np
 
-        from novikoff.multiclass.query_ranking import find_query_starts, measure_ranking
+        from novikoff.evaluation.ranking import find_query_starts, measure_ranking
 
         scores, grades, queries = (np.concatenate(part) for part in zip(*self.queries, strict=True))
         if (queries < 0).any() or np.isnan(grades).any():

@@ -11,8 +11,7 @@ Source    Herbrich, Graepel and Obermayer 2000; Har-Peled, Roth and Zimak 2002
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import pairwise
-from typing import Any, Literal, NamedTuple, Self, final
+from typing import Any, Literal, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,6 +44,7 @@ from novikoff.data.query_groups import QueryBatch, iter_whole_queries
 from novikoff.data.rows import Rows, Sparse, count_rows
 from novikoff.data.shuffle.gather import gather_rows
 from novikoff.errors import InputError, ModelTooLarge, WeightOverflowError
+from novikoff.evaluation.ranking import RankingQuality, find_query_starts, measure_ranking, validate_grades
 from novikoff.memory_limit import Growth
 from novikoff.meta.base import MetaEstimator, check_binary_learner, check_preference_learner
 from novikoff.multiclass.pairwise_bounds import add_new_classes
@@ -57,16 +57,6 @@ BOUND_NOTE = "it bounds queries with a preference that is not met, not such pref
 
 
 DOCUMENT_COUNT = 1  # where they are counted, beside the preferences that were not met
-
-
-class RankingQuality(NamedTuple):
-    """How well queries are ranked, on average."""
-
-    ndcg: float
-    """NDCG@10 with gains 2^grade − 1; 0 for a query without a document above grade 0."""
-    map: float
-    """Mean average precision, documents above grade 0 being relevant; 0 for a query without any."""
-    queries: int
 
 
 class GradedQueries:
@@ -396,53 +386,3 @@ class QueryFileTrainer(FileTrainer):
             if needed(width) > problem.limit:
                 raise build_row_too_wide_error(rows, width, documents.where, needed, problem.limit) from None
             ensure_capacity(self.model, state, width)  # the row that is too wide is in a later query, which names it
-
-
-def find_query_starts(qid: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each query begins, and the end; InputError where a query comes again after another one."""
-    if not len(qid):
-        return np.zeros(1, np.int64)
-    starts = np.concatenate([[0], np.flatnonzero(qid[1:] != qid[:-1]) + 1, [len(qid)]]).astype(np.int64)
-    names = qid[starts[:-1]]
-    if len(np.unique(names)) < len(names):
-        values, counts = np.unique(names, return_counts=True)
-        raise InputError(
-            f"The documents of a query must stand together, but query {values[counts > 1][0]} comes again after another"
-            " one: sort the rows by query."
-        )
-    return starts
-
-
-def validate_grades(y: Any, examples: int) -> NDArray[np.float64]:
-    grades = validation.validate_y(y, examples)
-    try:
-        grades = grades.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError("Grades must be numbers, higher ones for documents that are to stand above others.") from None
-    if not np.isfinite(grades).all():
-        raise InputError("Grades must be finite numbers: every document needs one.")
-    return grades
-
-
-def measure_ranking(
-    scores: NDArray[np.float64], grades: NDArray[np.float64], starts: NDArray[np.int64]
-) -> RankingQuality:
-    """The means over all queries; documents of equal score stand in the order in which they came."""
-    gains, precisions = [], []
-    for start, stop in pairwise(starts.tolist()):
-        there = grades[start:stop][np.argsort(-scores[start:stop], kind="stable")]
-        gains.append(_compute_ndcg(there, 10))
-        relevant = there > 0
-        ranks = np.flatnonzero(relevant) + 1
-        precisions.append(float((np.arange(1, len(ranks) + 1) / ranks).mean()) if len(ranks) else 0.0)
-    count = len(gains)
-    return RankingQuality(sum(gains) / count, sum(precisions) / count, count) if count else RankingQuality(0.0, 0.0, 0)
-
-
-def _compute_ndcg(there: NDArray[np.float64], depth: int) -> float:
-    def gain(order: NDArray[np.float64]) -> float:
-        shown = order[:depth]
-        return float(((2.0**shown - 1.0) / np.log2(np.arange(2, len(shown) + 2))).sum())
-
-    best = gain(np.sort(there)[::-1])
-    return gain(there) / best if best > 0.0 else 0.0

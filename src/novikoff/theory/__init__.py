@@ -3,7 +3,8 @@
 Mistakes: `mistake_bounds`, `winnow_bounds`, `boolean_bounds`, `regret`, and by name `mistake_calculator`. From a
 stream to new data: `online_to_batch`, and in words `guarantee`. Sample sizes: `consistent`, `agnostic`, `capacity`,
 `deviation`, `lower_bound`, `hoeffding`, `binomial`, and by name `sample_size`. Sizes of classes: `hypothesis_classes`,
-`vc_dimension`. Shattering: `vc`, `radon`. Votes: `boosting`, `majority`.
+`vc_dimension`. Shattering: `vc`, `radon`. Votes: `boosting`, `majority`. Live
+streams: `anytime_bounds`, `change_detection`.
 
 Modules are imported when they are first used.
 """
@@ -15,11 +16,13 @@ from typing import Any
 
 MODULES = {
     "agnostic": "samples.agnostic",
+    "anytime_bounds": "anytime_bounds",
     "binomial": "binomial",
     "boolean_bounds": "boolean_bounds",
     "boosting": "boosting",
     "bounds": "bounds",
     "capacity": "samples.capacity",
+    "change_detection": "change_detection",
     "consistent": "samples.consistent",
     "deviation": "samples.deviation",
     "guarantee": "samples.guarantee",

@@ -1,0 +1,277 @@
+"""Measures how well models predict labelled data: accuracy, AUC, precision and recall, calibration, comparisons."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.base.internals import (
+    build_scorer,
+    decide_labels,
+    display_scores,
+    format_label,
+    predicts_one_label,
+    state_of,
+)
+from novikoff.cli.options.data_options import (
+    DATA_HELP,
+    add_data_options,
+    build_reading_options,
+    is_stream,
+    open_reading,
+)
+from novikoff.cli.output.data_summary import show_notes
+from novikoff.cli.output.evaluation_text import format_comparison, format_result
+from novikoff.cli.predict import check_same_columns, score_batch
+from novikoff.data.labels.binary_labels import to_plain_label
+from novikoff.data.options import ReadOptions
+from novikoff.data.reader import Batch, DataReader
+from novikoff.errors import InputError, LabelError
+from novikoff.evaluation.evaluators import (
+    DEFAULT_DELTA,
+    UNLABELLED,
+    ClassificationEvaluator,
+    Codes,
+    LabelIndex,
+    LabelSetEvaluator,
+)
+from novikoff.evaluation.intervals import PairedComparison
+from novikoff.evaluation.ranking import find_query_starts, measure_ranking
+from novikoff.evaluation.results import RankingResult, Result
+
+EPILOG = f"""\
+{DATA_HELP}
+It is read as the data that the model was learned from, and must have labels. All figures are of the saved model on
+DATA. Intervals hold for new examples if DATA is an i.i.d. sample that the model has not learned from.
+With several models each pair is compared on the same examples.
+
+examples:
+  novikoff evaluate spam.model test.svm
+  novikoff evaluate old.model new.model test.csv
+  novikoff evaluate bank.model test.csv --by job --json
+"""
+
+
+class ModelEvaluation(NamedTuple):
+    """What is known of one model on the data."""
+
+    model: str
+    result: Result
+    wrong: NDArray[np.uint8] | None
+    """A bit for each labelled example, set where the prediction is wrong; None where predictions are not labels."""
+
+
+def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="files that learn --save wrote")
+    parser.add_argument("data", metavar="DATA", help="labelled examples")
+    parser.add_argument("--by", metavar="COLUMN", help="also show the error for each value of this column or field")
+    parser.add_argument(
+        "--delta",
+        metavar="D",
+        type=float,
+        default=DEFAULT_DELTA,
+        help="how often an interval may be wrong (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
+    parser.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr but warnings")
+    add_data_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    if not 0.0 < options.delta < 1.0:
+        raise InputError(f"--delta must be between 0 and 1, but is {options.delta}.")
+    if is_stream(options.data) and (len(options.models) > 1 or options.by):
+        raise InputError(f"{options.data}: can be read once only: for several models or --by use a file.")
+    found = [_evaluate_model(path, options) for path in options.models]
+    pairs = [(a, b, _compare(a, b)) for a, b in combinations(found, 2) if a.wrong is not None and b.wrong is not None]
+    print(_format_json(found, pairs, options) if options.json else _format_text(found, pairs, options))
+    return 0
+
+
+def _evaluate_model(path: str, options: argparse.Namespace) -> ModelEvaluation:
+    from novikoff.model_file import load_learner
+
+    model = load_learner(path)
+    reading_options = build_reading_options(options)
+    reading_options.unlabelled = True
+    reading = open_reading([options.data], reading_options, state_of(model))
+    batches = _checked_batches(model, path, reading, options)
+    if hasattr(model, "rank"):
+        found = ModelEvaluation(path, _evaluate_ranking(model, batches, options.data), None)
+    elif not predicts_one_label(model):
+        found = ModelEvaluation(path, _evaluate_label_sets(model, batches, options), None)
+    else:
+        found = _evaluate_classes(model, path, batches, options)
+    show_notes(reading, quiet=options.quiet)
+    return found
+
+
+def _checked_batches(model: Any, path: str, reading: DataReader, options: argparse.Namespace) -> Iterator[Batch]:
+    for number, batch in enumerate(reading.batches()):
+        if number == 0:
+            check_same_columns(model, reading, batch, options.data, path)
+        yield batch
+
+
+def _evaluate_classes(model: Any, path: str, batches: Iterator[Batch], options: argparse.Namespace) -> ModelEvaluation:
+    classes = list(model.classes_)
+    index = LabelIndex([format_label(model, label) for label in classes])
+    order = np.argsort(np.array(classes))
+    score, edges = build_scorer(model, known=True), getattr(model, "edges", None)
+    slices = _read_column(options) if options.by else None
+    wrong: list[NDArray[np.bool_]] = []
+    with ClassificationEvaluator(index, options.delta) as evaluator:
+        for batch in batches:
+            scores = score_batch(score, batch)
+            predicted = order[np.searchsorted(np.array(classes), decide_labels(model, scores), sorter=order)]
+            true = _true_codes(model, batch, index)
+            shown = display_scores(model, scores)
+            wrong.append(
+                evaluator.add(
+                    true,
+                    predicted,
+                    scores=(shown[:, -1] if shown.shape[1] == 1 else shown[:, 1] - shown[:, 0])
+                    if evaluator.is_binary
+                    else None,
+                    slices=None if slices is None else slices.take(len(batch)),
+                )
+            )
+            if edges is not None:
+                evaluator.add_tree_edges(_count_edges(edges, index.labels, true, predicted))
+        result = evaluator.result()
+    if result.examples == 0:
+        raise InputError(f"{options.data}: no example has a label: evaluate needs labels to compare with.")
+    return ModelEvaluation(path, result, np.concatenate(wrong))
+
+
+def _true_codes(model: Any, batch: Batch, index: LabelIndex) -> Codes:
+    """Return the number of each true label; each distinct label of the batch is decoded once."""
+    _, first, inverse = np.unique(batch.parsed.keys, return_index=True, return_inverse=True)
+    codes = np.array([_true_code(model, batch, int(i), index) for i in first], np.int64)
+    return codes[inverse]
+
+
+def _true_code(model: Any, batch: Batch, i: int, index: LabelIndex) -> int:
+    try:
+        label = batch.parsed.label(i)
+    except LabelError as problem:
+        raise InputError(f"{batch.where(i)}: {problem}") from None
+    return UNLABELLED if label is None else int(index.encode([format_label(model, label)])[0])
+
+
+def _count_edges(edges: Any, labels: list[str], true: Codes, predicted: Codes) -> int:
+    pairs, counts = np.unique(np.stack([true, predicted])[:, true != UNLABELLED], axis=1, return_counts=True)
+    return sum(edges(labels[a], labels[b]) * n for (a, b), n in zip(pairs.T.tolist(), counts.tolist(), strict=True))
+
+
+def _evaluate_label_sets(model: Any, batches: Iterator[Batch], options: argparse.Namespace) -> Result:
+    evaluator = LabelSetEvaluator(LabelIndex([str(label) for label in model.classes_]), options.delta)
+    score = build_scorer(model, known=True)
+    for batch in batches:
+        predicted = [[str(label) for label in labels] for labels in decide_labels(model, score_batch(score, batch))]
+        evaluator.add([_true_set(batch, i) for i in range(len(batch))], predicted)
+    return evaluator.result()
+
+
+def _true_set(batch: Batch, i: int) -> list[str]:
+    sets = batch.parsed.sets
+    labels = batch.parsed.label(i) if sets is None else sets[1][sets[0][i] : sets[0][i + 1]].tolist()
+    return [str(to_plain_label(v)) for v in (labels if isinstance(labels, list) else [labels]) if v is not None]
+
+
+def _evaluate_ranking(model: Any, batches: Iterator[Batch], title: str) -> Result:
+    score, parts = build_scorer(model, known=True), []
+    for batch in batches:
+        if batch.parsed.groups is None or batch.parsed.numbers is None:
+            raise InputError(f"{title}: a ranking is evaluated on rows with a grade and a query (qid).")
+        parts.append((score_batch(score, batch).copy(), batch.parsed.numbers.copy(), batch.parsed.groups.copy()))
+    scores, grades, queries = (np.concatenate(part) for part in zip(*parts, strict=True))
+    if (queries < 0).any() or np.isnan(grades).any():
+        raise InputError(f"{title}: a ranking is evaluated on rows with a grade and a query (qid).")
+    found = measure_ranking(scores, grades, find_query_starts(queries))
+    return RankingResult(found.queries, found.ndcg, found.map)
+
+
+class ColumnValues:
+    """The values of one column, row after row, read as if the column were the label."""
+
+    def __init__(self, reading: DataReader) -> None:
+        self.batches = reading.batches()
+        self.waiting: list[str] = []
+
+    def take(self, count: int) -> list[str]:
+        """Return the values of the next rows."""
+        while len(self.waiting) < count:
+            batch = next(self.batches, None)
+            if batch is None:
+                raise InputError("--by: the column has fewer rows than the data: use --bad-lines error.")
+            self.waiting += _label_texts(batch)
+        found, self.waiting = self.waiting[:count], self.waiting[count:]
+        return found
+
+
+def _label_texts(batch: Batch) -> list[str]:
+    _, first, inverse = np.unique(batch.parsed.keys, return_index=True, return_inverse=True)
+    labels = [batch.parsed.label(int(i)) for i in first]
+    texts = np.array(["(missing)" if label is None else str(label) for label in labels], object)
+    return list(texts[inverse])
+
+
+def _read_column(options: argparse.Namespace) -> ColumnValues:
+    given = build_reading_options(options)
+    kept = {name: getattr(given, name) for name in ("format", "delimiter", "quote", "header", "encoding", "threads")}
+    return ColumnValues(DataReader([options.data], replace(ReadOptions(), **kept, label=options.by, unlabelled=True)))
+
+
+def _compare(a: ModelEvaluation, b: ModelEvaluation) -> PairedComparison:
+    first, second = a.wrong, b.wrong
+    if first is None or second is None or len(first) != len(second):
+        raise InputError(
+            f"{a.model} and {b.model} read different numbers of labelled examples: they can't be compared."
+        )
+    return PairedComparison(int((first & ~second).sum()), int((second & ~first).sum()), len(first))
+
+
+def _format_json(
+    found: list[ModelEvaluation],
+    pairs: list[tuple[ModelEvaluation, ModelEvaluation, PairedComparison]],
+    options: argparse.Namespace,
+) -> str:
+    shown: dict[str, Any] = {"data": options.data, "models": [{"model": f.model, **f.result.to_dict()} for f in found]}
+    if pairs:
+        shown["comparisons"] = [
+            {
+                "first": a.model,
+                "second": b.model,
+                **pair._asdict(),
+                "difference": pair.difference,
+                "interval": pair.interval(options.delta),
+                "confidence": 1.0 - options.delta,
+            }
+            for a, b, pair in pairs
+        ]
+    return json.dumps(shown)
+
+
+def _format_text(
+    found: list[ModelEvaluation],
+    pairs: list[tuple[ModelEvaluation, ModelEvaluation, PairedComparison]],
+    options: argparse.Namespace,
+) -> str:
+    data = "standard input" if options.data == "-" else options.data
+    parts = []
+    for one in found:
+        head = [f"{one.model} on {data}"] if len(found) > 1 else []
+        parts.append("\n".join([*head, *format_result(one.result, by=options.by)]))
+    parts += ["\n".join(format_comparison(a.model, b.model, pair, options.delta)) for a, b, pair in pairs]
+    if not options.quiet:
+        print(f"the figures are of the saved model on {data}", file=sys.stderr)
+    return "\n\n".join(parts)

@@ -1,0 +1,1 @@
+"""How good a model is on labelled data: metrics, intervals, curves and comparisons."""
