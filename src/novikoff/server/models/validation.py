@@ -109,9 +109,7 @@ def check_label(label: Any, limits: Limits) -> None:
                 f"A label is a text, a whole number or a truth value, but {one!r} came.", "invalid-label"
             )
         elif not isinstance(one, bool) and abs(one) > MAX_LABEL_NUMBER:
-            raise RequestError(
-                f"A label that is a number must be of size up to 1e15, got {one!r}.", "invalid-label"
-            )
+            raise RequestError(f"A label that is a number must be of size up to 1e15, got {one!r}.", "invalid-label")
 
 
 def encode_line(features: Any, label: Any) -> bytes:
