@@ -256,14 +256,14 @@ def test_the_limit_of_indices_is_a_limit_that_was_set_or_1_gib() -> None:
 COMMANDS_WITH_WIDE_ROWS = [
     ["learn"],
     ["learn", "--learner", "arow"],
-    ["learn", "--scheme", "bagging"],
-    ["learn", "--scheme", "bagging", "--learner", "perceptron"],
-    ["learn", "--scheme", "adaboost"],
-    ["learn", "--scheme", "adaboost", "--learner", "perceptron"],
-    ["learn", "--scheme", "random-forest"],
-    ["learn", "--scheme", "one-vs-all"],
-    ["learn", "--scheme", "kesler"],
-    ["learn", "--scheme", "online-bagging"],
+    ["learn", "--multiclass", "bagging"],
+    ["learn", "--multiclass", "bagging", "--learner", "perceptron"],
+    ["learn", "--multiclass", "adaboost"],
+    ["learn", "--multiclass", "adaboost", "--learner", "perceptron"],
+    ["learn", "--multiclass", "random-forest"],
+    ["learn", "--multiclass", "one-vs-all"],
+    ["learn", "--multiclass", "kesler"],
+    ["learn", "--multiclass", "online-bagging"],
     ["separable"],
     ["compare", "--learners", "perceptron,arow,winnow"],
     ["certify", "it.model"],
@@ -278,7 +278,7 @@ def test_a_wide_row_is_refused_without_a_limit(
     monkeypatch.chdir(tmp_path)
     Path("wide.svm").write_text(WIDE)
     novikoff.model_file.save(Auto().fit([[0.0, 1.0], [1.0, 0.0]] * 4, [0, 1] * 4), "it.model")
-    said = refused(capsys, *command, "wide.svm", "--quiet")
+    said = run_refused(capsys, *command, "wide.svm", "--quiet")
     assert "wide.svm:3: feature index 200000000 would need " in said
     assert "Renumber the features, or raise --max-model-memory." in said
 
@@ -287,7 +287,7 @@ def test_a_wide_row_is_refused_without_a_limit(
 def test_a_wide_row_after_many_others_is_refused(tmp_path: Path, capsys: Any) -> None:
     data = tmp_path / "wide.svm"
     data.write_text("1 1:1\n-1 2:1\n" * 200_000 + "1 200000000:1\n")
-    assert f"{data}:400001: feature index 200000000 would need " in refused(capsys, "learn", str(data), "--quiet")
+    assert f"{data}:400001: feature index 200000000 would need " in run_refused(capsys, "learn", str(data), "--quiet")
 
 
 def wide_batch(columns: list[int]) -> Any:

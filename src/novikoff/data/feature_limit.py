@@ -81,7 +81,7 @@ def check_width(batch: Batch, reading: DataReader, needed: Callable[[int], int],
 def check_isolated_indices(batch: Batch, reading: DataReader, needed: Callable[[int], int], before: int) -> None:
     """Raise ModelTooLarge where fewer than MIN_VALUES_BEYOND values of this batch would add more than `index_limit` to
     a model that had `before` features: such an index is rather wrong than one of many features."""
-    has_indices = reading.options.map is None and reading.format is not None and not reading.format.bits_used
+    has_indices = reading.options.feature_map is None and reading.format is not None and not reading.format.bits_used
     if batch.features - before > MIN_FEATURES_ADDED and has_indices and isinstance(batch.rows, Sparse):
         check_isolated_terms(batch.settled(), batch.features, needed, before)
 

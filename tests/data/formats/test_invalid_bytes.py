@@ -121,15 +121,15 @@ def test_large_labels_of_tables_are_refused(label: float, tmp_path: Path) -> Non
     path.write_text("y,a\n" + "".join(f"{one},{k}\n" for k, one in enumerate(labels)))
     expected = r"the label, column 'y', must be a number of size up to 1e15"
     with pytest.raises(InputError, match=f":4: {expected}"):
-        collected(path, label="y")
-    assert len(collected(path, label="y", bad_lines="skip")["rows"]) == 3
+        read_files(path, label="y")
+    assert len(read_files(path, label="y", bad_lines="skip")["rows"]) == 3
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(arrow.table({"y": labels, "a": [0.0, 1.0, 2.0, 3.0]}), tmp_path / "data.parquet")
     with pytest.raises(InputError, match=f"3.*{expected}"):
-        collected(tmp_path / "data.parquet", label="y")
+        read_files(tmp_path / "data.parquet", label="y")
 
 
 def test_whole_numbers_of_more_than_15_digits_are_texts_in_labelled_text(tmp_path: Path) -> None:
     path = tmp_path / "data.txt"
     path.write_text("9007199254740993\tword\n9007199254740992\tother\n")
-    assert collected(path, format="text")["labels"] == ["9007199254740993", "9007199254740992"]
+    assert read_files(path, format="text")["labels"] == ["9007199254740993", "9007199254740992"]
