@@ -251,6 +251,10 @@ def test_the_limit_of_indices_is_a_limit_that_was_set_or_1_gib() -> None:
             assert ml.index_limit() == 5 << 30
     with ml.share_limits(4):
         assert (ml.model_limit(), ml.index_limit()) == (16 << 30, 1 << 28)
+    with ml.reserve_work_arrays():
+        assert (ml.model_limit(), ml.index_limit()) == (64 << 30, 1 << 26)
+    with limit_memory(5 << 30), ml.reserve_work_arrays():
+        assert ml.index_limit() == 5 << 30
 
 
 COMMANDS_WITH_WIDE_ROWS = [
@@ -266,7 +270,9 @@ COMMANDS_WITH_WIDE_ROWS = [
     ["learn", "--multiclass", "online-bagging"],
     ["separable"],
     ["compare", "--learners", "perceptron,arow,winnow"],
-    ["certify", "it.model"],
+    ["certify", "auto.model"],
+    ["certify", "perceptron.model"],
+    ["cluster", "learn", "--workers", "1", "--learner", "perceptron"],
 ]
 
 
@@ -277,7 +283,10 @@ def test_a_wide_row_is_refused_without_a_limit(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("wide.svm").write_text(WIDE)
-    novikoff.model_file.save(Auto().fit([[0.0, 1.0], [1.0, 0.0]] * 4, [0, 1] * 4), "it.model")
+    for name, model in {"auto": Auto(), "perceptron": Perceptron()}.items():
+        novikoff.model_file.save(model.fit([[0.0, 1.0], [1.0, 0.0]] * 4, [0, 1] * 4), f"{name}.model")
+    if command[0] == "cluster":
+        pytest.importorskip("distributed")
     said = run_refused(capsys, *command, "wide.svm", "--quiet")
     assert "wide.svm:3: feature index 200000000 would need " in said
     assert "Renumber the features, or raise --max-model-memory." in said

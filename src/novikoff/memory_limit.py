@@ -27,6 +27,8 @@ MODEL_MEMORY_FRACTION = 0.5
 """Share of the memory for one model: while an array grows, the old one, two thirds as large, is there as well."""
 INDEX_BYTES = 1 << 30
 """Memory that a few values may add to a model by their indices alone, unless a limit was set."""
+WORK_ARRAYS = 16
+"""Arrays as large as the weights of a Perceptron that the search for witnesses and the mixing of shards need."""
 FALLBACK_BYTES = 2 << 30
 """The memory of a machine that does not say how much it has."""
 UNLIMITED_BYTES = 1 << 60
@@ -155,8 +157,11 @@ def index_limit() -> int:
     limit = _index_limit.get()
     if limit is not None:
         return limit
-    is_set = bool(os.environ.get(ENVIRONMENT_VARIABLE))
-    return model_limit() if is_set else min(INDEX_BYTES, model_limit())
+    return model_limit() if _is_limit_set() else min(INDEX_BYTES, model_limit())
+
+
+def _is_limit_set() -> bool:
+    return _limit.get() is not None or bool(os.environ.get(ENVIRONMENT_VARIABLE))
 
 
 @cache
@@ -186,6 +191,13 @@ def limit_memory(size: int | None, *, index_bytes: int | None = None) -> Iterato
 def share_limits(models: int) -> Iterator[None]:
     """Give each of this number of models an equal share of the limits."""
     with limit_memory(model_limit() // models, index_bytes=index_limit() // models):
+        yield
+
+
+@contextmanager
+def reserve_work_arrays() -> Iterator[None]:
+    """Divide the default of `index_limit` by WORK_ARRAYS, for work that needs as many arrays as wide as the model."""
+    with limit_memory(None if _is_limit_set() else model_limit(), index_bytes=index_limit() // WORK_ARRAYS):
         yield
 
 

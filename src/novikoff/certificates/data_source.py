@@ -33,6 +33,7 @@ from novikoff.data.reader import DataReader, is_builtin
 from novikoff.data.rows import Rows
 from novikoff.data.shuffle.external import Shuffler, get_recorded_seed
 from novikoff.errors import InputError
+from novikoff.memory_limit import reserve_work_arrays
 from novikoff.meta.batch_estimator import BatchEstimator
 from novikoff.meta.internals import estimate_bytes, fit_dataset
 
@@ -138,7 +139,8 @@ class FileSource:
                 self._digest(title)
         reading = self._reading()
         following = build_file_trainer(model, reading, positive=self.positive)
-        following.shown(reading.batches(), callback)
+        with reserve_work_arrays():
+            following.shown(reading.batches(), callback)
         first = model.ledger_.mistakes
         for _ in range(passes - 1):
             following.once()

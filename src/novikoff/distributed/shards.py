@@ -33,6 +33,7 @@ from novikoff.data.options import ReadOptions
 from novikoff.data.reader import DataReader, is_builtin
 from novikoff.data.rows import Rows
 from novikoff.errors import InputError, NovikoffError, TooManyNamesError
+from novikoff.memory_limit import reserve_work_arrays
 
 SAMPLED_BLOCKS, SAMPLED_BYTES = 64, 1 << 12
 """How many blocks of a file are compared between rounds, and how long each is."""
@@ -194,7 +195,8 @@ class FileShard:
 
     def learn(self, model: OnlineClassifier, data: Pairs | None) -> bool:
         following = build_file_trainer(model, self._reading(model), positive=self.positive)
-        following.once()
+        with reserve_work_arrays():
+            following.once()
         return self.positive is None or bool(following.saw_positive_label())
 
     def told(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
