@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from novikoff.errors import InputError
-from novikoff.theory import anytime_bounds, binomial, change_detection
-from novikoff.theory.anytime_bounds import LOWER_GRID, PAIRED_GRID, UPPER_GRID
+from novikoff.theory import binomial
+from novikoff.theory.streams import anytime_bounds, change_detection
+from novikoff.theory.streams.anytime_bounds import LOWER_GRID, PAIRED_GRID, UPPER_GRID
 
 DELTA = Fraction(1, 20)
 STREAMS, LENGTH = 2500, 300

@@ -16,13 +16,13 @@ from typing import Any
 
 MODULES = {
     "agnostic": "samples.agnostic",
-    "anytime_bounds": "anytime_bounds",
+    "anytime_bounds": "streams.anytime_bounds",
     "binomial": "binomial",
     "boolean_bounds": "boolean_bounds",
     "boosting": "boosting",
     "bounds": "bounds",
     "capacity": "samples.capacity",
-    "change_detection": "change_detection",
+    "change_detection": "streams.change_detection",
     "consistent": "samples.consistent",
     "deviation": "samples.deviation",
     "guarantee": "samples.guarantee",

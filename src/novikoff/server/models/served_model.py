@@ -120,7 +120,7 @@ class ServedModel:
     @property
     def decoders(self) -> RequestDecoders:
         """Of requests to this model."""
-        is_named = self._named_state is not None and self._named_state is self.learner._state
+        is_named = self._named_state is not None and self._named_state is state_of(self.learner)
         return NAMED_DECODERS if is_named or self.encoding is None else RAW_DECODERS
 
     def quarantine(self, needed: int, limit: int) -> None:

@@ -1,0 +1,1 @@
+"""Guarantees for live streams: bounds that hold at all times, and alarms."""
