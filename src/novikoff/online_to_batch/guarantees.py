@@ -139,8 +139,7 @@ def find_longest_stretch(state: OnlineToBatchState) -> int:
 def _survivor_reason(model: Any, state: OnlineToBatchState) -> StopReason:
     number = int(state.counts[CHOSEN])
     why = (
-        f"it was right {find_longest_stretch(state):,} times in a row, longer than any of"
-        f" {state.current.number + 1:,}"
+        f"it was right {find_longest_stretch(state):,} times in a row, longer than any of {state.current.number + 1:,}"
     )
     return StopReason(False, f"{why}; a longer stretch would replace it", f"the hypothesis of stretch {number:,}")
 
