@@ -18,7 +18,6 @@ from novikoff._compiled import cpu, library, manifest, signature
 from novikoff._compiled.cpu import LEVELS
 from novikoff._compiled.jit import JIT_DISABLED, compiled
 from novikoff._compiled.library import CHECKSUM_FILE, CPU_FILE, KernelLibrary, LibraryError, library_file_name
-from tests.manifest import is_shared
 
 pytestmark = pytest.mark.skipif(
     JIT_DISABLED or not library.IS_SUPPORTED_PLATFORM, reason="the library is for CPython on Linux on x86-64"
@@ -385,5 +384,4 @@ def test_the_first_kernels_are_those_that_the_demo_calls(tmp_path: Path) -> None
         )
         assert done.stdout
     kernels = {manifest.ManifestEntry(*line.split(" ", 1)) for line in called.read_text().splitlines()}
-    listed = set(manifest.read_manifest(manifest.FIRST_KERNELS))
-    assert kernels == {kernel for kernel in listed if not is_shared(kernel)}
+    assert kernels == set(manifest.read_manifest(manifest.FIRST_KERNELS))

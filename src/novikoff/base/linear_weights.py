@@ -11,7 +11,6 @@ from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import TIE_SIGNS
 from novikoff.base.row_training import RowLoopClassifier
 from novikoff.core import loop
-from novikoff.core.hypothesis_tracking import NOTHING_TRACKED
 from novikoff.core.updaters.base import ALL_FEATURES, max_sq_norm, write_final_weights
 from novikoff.data.rows import Rows
 
@@ -29,8 +28,7 @@ class LinearModel(RowLoopClassifier):
         self, state: ModelState, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], canonical: bool
     ) -> int:
         slots, tie, counters = state.features + 1, TIE_SIGNS[self.tie], state.ledger.book
-        loss, updater = self._build_loss(), state.updater
-        return loop.learn(loss, updater, rows, signs, weights, slots, tie, counters, canonical, NOTHING_TRACKED)
+        return loop.learn(self._build_loss(), state.updater, rows, signs, weights, slots, tie, counters, canonical)
 
     def _build_loop_scorer(self, state: ModelState) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
         weights, bias, slots = self._hypothesis(state), state.updater.bias, state.features + 1

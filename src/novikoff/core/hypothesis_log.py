@@ -6,30 +6,18 @@ first. Hypothesis 0 is the one that the run begins with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff.core import loop
-from novikoff.core.hypothesis_tracking import (
-    CHANGE_TIMES,
-    N_PROGRESS,
-    N_RECORDED,
-    NEVER,
-    NUMBER,
-    REPLAY,
-    RUN_LENGTHS,
-    RUN_START,
-    STOP_ROW,
-    TARGET,
-    HypothesisTracker,
-)
-from novikoff.data.rows import Rows, Sparse, slice_rows
-from novikoff.data.shuffle.gather import copy_rows
-from novikoff.ledger import EXAMPLES, LedgerCounters
+from novikoff.core.learning_run import LearningRun, RowBlock, find_wrong
+from novikoff.core.outcomes import MISTAKE_ONLY, UPDATE
+from novikoff.data.rows import Rows, Sparse, count_rows
+from novikoff.data.shuffle.gather import copy_rows, gather_rows
+from novikoff.ledger import EXAMPLES
 from novikoff.schema import EXAMPLES as EXAMPLE_COUNT
 from novikoff.schema import (
     FEATURES,
@@ -49,7 +37,8 @@ from novikoff.schema import (
 
 # The entries of HypothesisLog.sizes.
 N_CHANGES, N_TERMS = 0, 1
-NO_WEIGHTS = np.zeros(0)
+MAX_PROBED_ROWS = 1000  # up to here one call of the loop for many hypotheses is faster than one for each
+PROBE_BLOCK_ROWS = 8192
 
 
 class HypothesisLog(NamedTuple):
@@ -83,97 +72,25 @@ HYPOTHESIS_LOG_SCHEMA = Schema(
 """What a model file may hold of a log."""
 
 
-class RowBlock(NamedTuple):
-    """Rows as the loop takes them."""
-
-    rows: Rows
-    labels: NDArray[np.int8]
-    weights: NDArray[np.float64]
-    """Empty, or 0 for rows that are left out and 1 for the others."""
-    canonical: bool
-
-    def slice(self, start: int, stop: int) -> RowBlock:
-        stop = min(stop, len(self.labels))
-        return RowBlock(
-            slice_rows(self.rows, start, stop), self.labels[start:stop], self.weights[start:stop], self.canonical
-        )
-
-    def find_examples(self) -> NDArray[np.int64]:
-        """Return the numbers of the rows that are not left out."""
-        return np.flatnonzero(self.weights) if len(self.weights) else np.arange(len(self.labels))
+def learn_and_log(run: LearningRun, block: RowBlock, log: HypothesisLog) -> int:
+    """Learn the rows and add those that change the hypothesis to the log, which must have space for them; return how
+    many were learned."""
+    time = int(run.counters.counts[EXAMPLES])
+    outcomes = run.learn(block)
+    chosen = np.flatnonzero(outcomes == UPDATE)
+    add_changes(log, block, chosen, time + block.count_examples()[chosen])
+    return len(outcomes)
 
 
-class CurrentHypothesis(NamedTuple):
-    number: int
-    """How many mistakes and changes came before it."""
-    run_length: int
-    """How many examples in a row it has predicted correctly."""
-    target: int
-    """The run length at which the loop stops."""
-
-
-class LearningRun(NamedTuple):
-    """A learner that learns, or the copy of one that replays a log, whose counters are not used afterwards."""
-
-    loss: Any
-    updater: Any
-    slots: int
-    """Those in use."""
-    tie: float
-    counters: LedgerCounters
-
-    def learn(self, block: RowBlock, tracker: HypothesisTracker) -> int:
-        """Learn the rows; return how many were learned."""
-        rows, labels, weights, canonical = block
-        return loop.learn(
-            self.loss, self.updater, rows, labels, weights, self.slots, self.tie, self.counters, canonical, tracker
-        )
-
-    def learn_until_target(
-        self, block: RowBlock, current: CurrentHypothesis, targets: NDArray[np.int64]
-    ) -> tuple[int, CurrentHypothesis]:
-        """Learn until the run length of a hypothesis reaches its target; return how many rows were learned, and the
-        hypothesis of that time.
-
-        A target is not below that of the hypothesis before, and above its run length. `targets`, where there are any,
-        are the least targets of the next hypotheses; learning stops where there is none for the next one.
-        """
-        number, run_length, target = current
-        tracker = _build_tracker(RUN_LENGTHS, targets, stop=target - run_length if run_length < target else NEVER)
-        progress, counts = tracker.progress, self.counters.counts
-        progress[NUMBER], progress[TARGET], progress[RUN_START] = number, target, counts[EXAMPLES] - run_length
-        n_learned = self.learn(block, tracker)
-        run_length = int(counts[EXAMPLES] - progress[RUN_START])
-        return n_learned, CurrentHypothesis(int(progress[NUMBER]), run_length, int(progress[TARGET]))
-
-    def learn_and_log(self, block: RowBlock, log: HypothesisLog) -> int:
-        """Learn the rows and add those that change the hypothesis to the log, which must have space for them; return
-        how many were learned."""
-        time, times = int(self.counters.counts[EXAMPLES]), np.empty(len(block.labels), np.int64)
-        tracker = _build_tracker(CHANGE_TIMES, times, stop=NEVER)
-        n_learned = self.learn(block, tracker)
-        times = times[: tracker.progress[N_RECORDED]]
-        add_changes(log, block, block.find_examples()[times - time - 1], times)
-        return n_learned
-
-    def replay(self, log: HypothesisLog, start: int, stop: int) -> None:
-        """Go from hypothesis `start` to hypothesis `stop`."""
-        while start < stop:
-            self.counters.counts[EXAMPLES] = log.born[start] - 1
-            rows = Sparse(log.ends[start : stop + 1], log.indices, log.values)
-            block = RowBlock(rows, log.signs[start:stop], NO_WEIGHTS, canonical=True)
-            start += max(1, self.learn(block, _build_tracker(REPLAY, log.born[start:stop], stop=1)))
-
-    def score(self, rows: Rows, out: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Write the scores of rows that the loop has accepted."""
-        loop.score_rows_with_updater(self.updater, rows, self.slots, True, out)
-        return out
-
-
-def _build_tracker(mode: int, numbers: NDArray[np.int64], *, stop: int) -> HypothesisTracker:
-    progress = np.zeros(N_PROGRESS, np.int64)
-    progress[STOP_ROW] = stop
-    return HypothesisTracker(mode, progress, numbers)
+def replay(run: LearningRun, log: HypothesisLog, start: int, stop: int) -> None:
+    """Take the run from hypothesis `start` to hypothesis `stop`."""
+    while start < stop:
+        born = log.born[start:stop]
+        run.counters.counts[EXAMPLES] = born[0] - 1
+        rows = Sparse(log.ends[start : stop + 1], log.indices, log.values)
+        block = RowBlock(rows, log.signs[start:stop], np.zeros(0), canonical=True)
+        n_learned = len(run.learn(block, skipped=np.diff(born, append=born[-1] + 1) - 1))
+        start += n_learned + (n_learned < len(born))  # a rejected row changes nothing
 
 
 def add_changes(log: HypothesisLog, block: RowBlock, chosen: NDArray[np.int64], times: NDArray[np.int64]) -> None:
@@ -188,11 +105,6 @@ def add_changes(log: HypothesisLog, block: RowBlock, chosen: NDArray[np.int64], 
     log.sizes[N_CHANGES], log.sizes[N_TERMS] = stop, log.ends[stop]
 
 
-def find_wrong(scores: NDArray[np.float64], labels: NDArray[np.int8], tie: float) -> NDArray[np.bool_]:
-    """Return which rows are predicted wrongly by these scores; a score of 0 is that of the class `tie`."""
-    return (scores * labels < 0.0) | ((scores == 0.0) & (labels * tie < 0.0))
-
-
 def count_candidate_mistakes(
     run: LearningRun,
     log: HypothesisLog,
@@ -203,15 +115,15 @@ def count_candidate_mistakes(
 ) -> None:
     """Add the mistakes that each candidate, in ascending order, makes on those of these rows that came after it was
     made; `time` examples came before the rows. The run is at its beginning."""
-    examples, scores, at = block.find_examples(), np.empty(len(block.labels)), 0
+    examples, scores, at = np.flatnonzero(block.is_example()), np.empty(len(block.labels)), 0
     for c, hypothesis in enumerate(candidates.tolist()):
-        run.replay(log, at, hypothesis)
+        replay(run, log, at, hypothesis)
         at = hypothesis
         n_earlier = max(0, log.get_birth_time(hypothesis) - time)
         if n_earlier < len(examples):
             later = block.slice(int(examples[n_earlier]), len(scores))
             wrong = find_wrong(run.score(later.rows, scores[: len(later.labels)]), later.labels, run.tie)
-            mistakes[c] += np.count_nonzero(wrong & (later.weights != 0.0) if len(later.weights) else wrong)
+            mistakes[c] += np.count_nonzero(wrong & later.is_example())
 
 
 @compiled
@@ -241,22 +153,73 @@ def add_candidates(
     return count
 
 
-def compute_votes(run: LearningRun, log: HypothesisLog, rows: Rows, time: int, votes: NDArray[np.float64]) -> None:
+def compute_votes(
+    start_run: Callable[[], LearningRun], log: HypothesisLog, rows: Rows, time: int, votes: NDArray[np.float64]
+) -> None:
     """Write the sum of the votes of all hypotheses on each row, each as often as it predicted one of `time` examples.
-    The run is at its beginning."""
+
+    All of these numbers are whole: the order of a sum does not matter.
+    """
+    lifetimes = np.diff(log.born[: log.n_changes], prepend=0, append=time)
+    run = start_run()
     votes[:] = 0.0
-    scores = np.empty(len(votes))
-    for hypothesis, n_examples in _iterate_lifetimes(log, time):
-        if n_examples > 0:
-            run.score(rows, scores)
-            votes += n_examples * np.where(scores != 0.0, np.sign(scores), run.tie)
-        if hypothesis < log.n_changes:
-            run.replay(log, hypothesis, hypothesis + 1)
+    if len(votes) > MAX_PROBED_ROWS or not _add_probed_votes(run, log, rows, lifetimes, votes):
+        run = start_run()
+        votes[:] = 0.0
+        _add_votes(run, log, rows, lifetimes, votes)
+    votes += lifetimes[-1] * run.predict(rows)
 
 
-def _iterate_lifetimes(log: HypothesisLog, time: int) -> Iterator[tuple[int, int]]:
-    """Yield each hypothesis with the number of examples that it predicted."""
-    n_changes = log.n_changes
-    ends = [*log.born[:n_changes].tolist(), time]
-    starts = [0, *ends[:-1]]
-    return ((k, end - start) for k, (start, end) in enumerate(zip(starts, ends, strict=True)))
+def _add_votes(
+    run: LearningRun, log: HypothesisLog, rows: Rows, lifetimes: NDArray[np.int64], votes: NDArray[np.float64]
+) -> None:
+    """Add the votes of all hypotheses but the last, which the run then has."""
+    for k in range(log.n_changes):
+        votes += lifetimes[k] * run.predict(rows)
+        replay(run, log, k, k + 1)
+
+
+def _add_probed_votes(
+    run: LearningRun, log: HypothesisLog, rows: Rows, lifetimes: NDArray[np.int64], votes: NDArray[np.float64]
+) -> bool:
+    """Add these votes by runs over many hypotheses: before each change the rows are predicted, with a weight of 0.
+    Return whether that was possible: the loop rejects scores that are too large."""
+    n_rows, n_at_once = len(votes), max(1, PROBE_BLOCK_ROWS // (len(votes) + 1))
+    for start in range(0, log.n_changes, n_at_once):
+        stop = min(start + n_at_once, log.n_changes)
+        outcomes = run.learn(*_build_probes(run, log, rows, start, stop), is_probing=True)
+        if len(outcomes) < (stop - start) * (n_rows + 1):
+            return False
+        table = outcomes.reshape(stop - start, n_rows + 1)
+        if not (table[:, -1] == UPDATE).all():
+            return False
+        votes += lifetimes[start:stop] @ np.where(table[:, :-1] == MISTAKE_ONLY, -1.0, 1.0)
+    return True
+
+
+def _build_probes(
+    run: LearningRun, log: HypothesisLog, rows: Rows, start: int, stop: int
+) -> tuple[RowBlock, NDArray[np.int64]]:
+    """Return the rows, as examples of class +1 and weight 0, before each of these changes; and the examples to skip
+    after each row. Set the clock of the run to the time of the first."""
+    n_rows, n_changes, born = count_rows(rows), stop - start, log.born[start:stop]
+    run.counters.counts[EXAMPLES] = born[0] - 1 - n_rows
+    order = np.tile(np.arange(n_rows + 1), (n_changes, 1))
+    order[:, -1] += np.arange(n_changes)
+    changes = Sparse(log.ends[start : stop + 1], log.indices, log.values)
+    labels, weights, skipped = np.ones_like(order, np.int8), np.zeros(order.shape), np.zeros_like(order)
+    labels[:, -1], weights[:, -1] = log.signs[start:stop], 1.0
+    skipped[:-1, -1] = np.diff(born) - 1 - n_rows
+    both = gather_rows(concatenate_rows(cast(Sparse, rows), changes), order.ravel())
+    return RowBlock(both, labels.ravel(), weights.ravel(), canonical=True), skipped.ravel()
+
+
+def concatenate_rows(first: Sparse, second: Sparse) -> Sparse:
+    """Return the rows of both."""
+    parts = [slice(int(rows.starts[0]), int(rows.starts[-1])) for rows in (first, second)]
+    starts = first.starts - first.starts[0], second.starts[1:] - second.starts[0] + (parts[0].stop - parts[0].start)
+    return Sparse(
+        np.concatenate(starts),
+        np.concatenate([first.indices[parts[0]], second.indices[parts[1]]]),
+        np.concatenate([first.values[parts[0]], second.values[parts[1]]]),
+    )

@@ -1,4 +1,4 @@
-"""The one loop: predict, be told the label, count, update."""
+"""The one loop: predict, compare with the label, count, update."""
 
 from __future__ import annotations
 
@@ -8,16 +8,8 @@ from novikoff._compiled.jit import compiled, compiled_read_only, compiled_with_g
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.dot import unpack_block
 from novikoff.core.feature_sample import NEXT, Moments, has_capacity, record_row
-from novikoff.core.hypothesis_tracking import (
-    CORRECT,
-    NOT_TRACKED,
-    UPDATED,
-    WRONG,
-    HypothesisTracker,
-    find_first_stop,
-    track_hypothesis,
-)
 from novikoff.core.losses import gradient, loss_value
+from novikoff.core.outcomes import MISTAKE_ONLY, UPDATE, is_probing, record_outcome
 from novikoff.core.updaters.additive import Additive, Averaged
 from novikoff.core.updaters.base import (
     accepts_row,
@@ -46,7 +38,7 @@ from novikoff.data.rows import (
 )
 from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, LedgerCounters, count_mistake
 
-REJECTED, NEEDS_SLOW_PATH, HAS_ZEROS = -1, -2, -3  # where no outcome is returned
+CORRECT, WRONG, REJECTED, NEEDS_SLOW_PATH, HAS_ZEROS = 0, 1, -1, -2, -3
 FAST_PATH_CLOSED = -1  # as the number of features in a `StepContext`: nothing may be learned by it now
 ZERO_ROW_ALLOWANCE, ROWS_PER_ZERO_ROW = 16, 16
 """Up to this number of dense rows with zeros, or one in this number of rows, the loop drops the zeros itself. More such
@@ -64,8 +56,8 @@ def step(
     tie: float,
     counters: LedgerCounters,
 ) -> int:
-    """Learn example i, all of whose terms have slots. Return CORRECT, or WRONG and UPDATED where they apply; or
-    REJECTED (not finite, too large, or with a value of 0) with nothing changed."""
+    """Example i, all of whose terms have slots: CORRECT, WRONG, or REJECTED (not finite, too large, or with a value
+    of 0) with nothing changed."""
     s, sq_norm = score(updater, rows, i)
     return step_scored(loss, updater, rows, i, s, sq_norm, y, weight, tie, counters)
 
@@ -100,6 +92,8 @@ def step_scored(
         counters.sums[SQUARED_RADIUS] = radius_sq
     if wrong:
         count_mistake(counters)
+        if not is_update:
+            record_outcome(counters, i, MISTAKE_ONLY)
     loss_at_score = loss_value(loss, s, y)
     if loss_at_score != 0.0:
         counters.sums[LOSS] += weight * loss_at_score
@@ -107,9 +101,9 @@ def step_scored(
         counters.counts[UPDATES] += 1
         counters.sums[ENERGY] += g * g * sq_norm
         update(updater, rows, i, g, t)
+        record_outcome(counters, i, UPDATE)
     end_step(updater, t)
-    outcome = WRONG if wrong else CORRECT
-    return outcome | UPDATED if is_update else outcome
+    return WRONG if wrong else CORRECT
 
 
 @generic
@@ -145,10 +139,8 @@ def learn(
     tie: float,
     counters: LedgerCounters,
     canonical: bool,
-    tracker: HypothesisTracker,
 ) -> int:
-    """Learn the rows in one pass; return how many were learned: fewer than there are where a row was rejected, or where
-    the tracker stops the loop.
+    """Learn the rows in one pass; return how many were learned: fewer than there are where a row was rejected.
 
     Labels are −1/+1; weights are empty (all 1) or one per row, 0 leaving the row out; `slots` are those in use. The
     order of the columns of a row is checked unless the rows are `canonical`.
@@ -157,40 +149,34 @@ def learn(
     # unless the weights change in between.
     scored_ahead, next_s, next_sq_norm = -1, 0.0, 0.0
     zero_rows = 0  # rows with zeros
-    count = len(labels)
-    stop, i = find_first_stop(tracker, count), -1
-    while i + 1 < stop:
-        i += 1
+    for i in range(len(labels)):
         if not (canonical or indices_sorted(rows, i, slots)):
             return i
         weight = 1.0
         if len(weights) > 0:
             weight = weights[i]
-            if weight == 0.0:
+            if weight == 0.0 and not is_probing(counters):
                 _, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
                 if not (sq_norm < max_sq_norm(updater.slots) and accepts_row(updater, rows, i)):
                     return i
                 continue
-        prefetch(rows, i + 1, count, updater.slots)
+        prefetch(rows, i + 1, len(labels), updater.slots)
         s, sq_norm = next_s, next_sq_norm
         if i != scored_ahead:
-            s, sq_norm, next_s, next_sq_norm, scored_two = score_two_rows(updater, rows, i, count)
+            s, sq_norm, next_s, next_sq_norm, scored_two = score_two_rows(updater, rows, i, len(labels))
             scored_ahead = i + 1 if scored_two else -1
-        y = np.float64(labels[i])
-        outcome = step_scored(loss, updater, rows, i, s, sq_norm, y, weight, tie, counters)
-        if outcome == REJECTED:
-            if (zero_rows - ZERO_ROW_ALLOWANCE) * ROWS_PER_ZERO_ROW <= i:
-                outcome = step_without_zeros(updater, loss, rows, i, y, weight, tie, counters)
-            if outcome == REJECTED:
+        updates, y = counters.counts[UPDATES], np.float64(labels[i])
+        if step_scored(loss, updater, rows, i, s, sq_norm, y, weight, tie, counters) == REJECTED:
+            if (zero_rows - ZERO_ROW_ALLOWANCE) * ROWS_PER_ZERO_ROW > i or step_without_zeros(
+                updater, loss, rows, i, y, weight, tie, counters
+            ) == REJECTED:
                 return i
             zero_rows += 1
-        if outcome != CORRECT:
+        if counters.counts[UPDATES] != updates:
             scored_ahead = -1
-            if tracker.mode != NOT_TRACKED:
-                stop = track_hypothesis(tracker, counters, i, count, outcome)
         if weight != 1.0:
             counters.counts[WEIGHTED] += 1
-    return i + 1
+    return len(labels)
 
 
 class StepContext(NamedTuple):

@@ -20,6 +20,7 @@ predictions too, or err without changing. What they need is that a hypothesis st
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, Literal, cast, final
 
 import numpy as np
@@ -45,7 +46,8 @@ from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.boolean.halving import Halving
 from novikoff.core import loop
-from novikoff.core.hypothesis_log import HYPOTHESIS_LOG_SCHEMA, HypothesisLog, RowBlock, compute_votes
+from novikoff.core.hypothesis_log import HYPOTHESIS_LOG_SCHEMA, HypothesisLog, compute_votes, replay
+from novikoff.core.learning_run import RowBlock, copy_updater
 from novikoff.core.updaters.base import max_sq_norm
 from novikoff.data.rows import Rows, slice_rows
 from novikoff.errors import InputError
@@ -54,7 +56,7 @@ from novikoff.linear.voted_perceptron import VotedPerceptron
 from novikoff.meta.base import check_binary_learner
 from novikoff.meta.wrapped_classifier import WrappedClassifier
 from novikoff.online_to_batch import guarantees, training
-from novikoff.online_to_batch.state import OnlineToBatchState, choice_schema, copy_updater
+from novikoff.online_to_batch.state import OnlineToBatchState, choice_schema
 from novikoff.schema import Schema
 from novikoff.theory import validation
 from novikoff.theory.bounds import Bound
@@ -260,7 +262,7 @@ class OnlineToBatch(WrappedClassifier):
             return state.hypothesis
         number, _, _ = guarantees.find_best_hypothesis(self, state)
         run = training.start_replay(self, state)
-        run.replay(cast(HypothesisLog, state.changes), 0, number)
+        replay(run, cast(HypothesisLog, state.changes), 0, number)
         return run.updater
 
     def _first_updater(self, state: OnlineToBatchState) -> Any:
@@ -373,14 +375,13 @@ class OnlineToBatch(WrappedClassifier):
         time = state.ledger.examples
 
         def score(rows: Rows, canonical: bool, out: NDArray[np.float64]) -> int:
-            run = training.start_replay(self, state)
-            good = loop.first_invalid_row(
-                rows, len(out), run.slots, max_sq_norm.function(state.updater.slots), canonical
-            )
-            out[:] = 0.0
-            compute_votes(run, state.changes, slice_rows(rows, 0, good), time, out[:good])
+            largest = max_sq_norm.function(state.updater.slots)
+            valid = loop.first_invalid_row(rows, len(out), state.features + 1, largest, canonical)
+            start = partial(training.start_replay, self, state)
+            compute_votes(start, state.changes, slice_rows(rows, 0, valid), time, out[:valid])
+            out[valid:] = 0.0
             out /= max(time, 1)
-            return good
+            return valid
 
         return score
 

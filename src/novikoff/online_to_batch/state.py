@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.base.model_state import NO_GROWTH, ModelState
-from novikoff.core.hypothesis_log import N_TERMS, CurrentHypothesis, HypothesisLog
-from novikoff.core.hypothesis_tracking import NEVER
+from novikoff.core.hypothesis_log import N_TERMS, HypothesisLog
+from novikoff.core.learning_run import CurrentHypothesis, copy_updater
 from novikoff.core.memory_sizes import bytes_per_slot, fixed_bytes
 from novikoff.core.updaters.base import resize_updater, state_arrays
 from novikoff.memory_limit import Growth, check_size
@@ -32,6 +32,8 @@ from novikoff.schema import (
 STOP_REASON, CHOSEN, NEXT_DRAW, DRAWS, LATER_EXAMPLES, LATER_MISTAKES = 0, 1, 2, 3, 4, 5
 # The values of STOP_REASON.
 NOT_STOPPED, TEST_PASSED, ALL_CHANGES_MADE = 0, 1, 2
+NEVER = 2**62
+"""A time that is never reached."""
 
 
 def choice_schema(method: str, *, most_changes: int, max_hypotheses: int) -> Schema:
@@ -193,12 +195,6 @@ class OnlineToBatchState(ModelState):
             parts = {name: tensors[f"changes.{name}"].copy() for name in HypothesisLog._fields if name != "sizes"}
             self.changes = HypothesisLog(sizes=np.array([len(parts["born"]), len(parts["values"])]), **parts)
         return self
-
-
-def copy_updater(updater: Any) -> Any:
-    """Return a copy of the updater. Arrays that follow from the settings are shared, unless the loop writes to them."""
-    scratch = {name: getattr(updater, name).copy() for name in ("example", "mirror") if hasattr(updater, name)}
-    return updater._replace(**{name: array.copy() for name, array in state_arrays(updater).items()}, **scratch)
 
 
 def resize(array: NDArray[Any], size: int) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import numpy as np
@@ -12,15 +12,8 @@ from numpy.typing import NDArray
 from novikoff.base.internals import build_loss, feature_range_of, run_linear_loop
 from novikoff.base.online_classifier import TIE_SIGNS
 from novikoff.core import loop
-from novikoff.core.hypothesis_log import (
-    HypothesisLog,
-    LearningRun,
-    RowBlock,
-    add_candidates,
-    count_candidate_mistakes,
-    find_wrong,
-)
-from novikoff.core.hypothesis_tracking import NEVER
+from novikoff.core.hypothesis_log import HypothesisLog, add_candidates, count_candidate_mistakes, learn_and_log
+from novikoff.core.learning_run import LearningRun, RowBlock, copy_updater, find_wrong
 from novikoff.core.updaters.base import first_out_of_range
 from novikoff.data.rows import end_term, first_term
 from novikoff.ledger import Ledger
@@ -30,11 +23,11 @@ from novikoff.online_to_batch.state import (
     CHOSEN,
     LATER_EXAMPLES,
     LATER_MISTAKES,
+    NEVER,
     NEXT_DRAW,
     STOP_REASON,
     TEST_PASSED,
     OnlineToBatchState,
-    copy_updater,
 )
 from novikoff.theory import online_to_batch
 
@@ -92,8 +85,17 @@ def _compute_trial_lengths(block: int, epsilon: float, delta: float) -> NDArray[
     return np.array([min(NEVER, length) for length in lengths])
 
 
+def _find_trial_lengths(first: int, count: int, epsilon: float, delta: float) -> NDArray[np.int64]:
+    """Return the targets of these hypotheses, in controlled testing."""
+    start, offset = divmod(first, TARGETS_PER_BLOCK)
+    n_blocks = -(-(offset + count) // TARGETS_PER_BLOCK)
+    blocks = [_compute_trial_lengths(start + block, epsilon, delta) for block in range(max(1, n_blocks))]
+    return np.concatenate(blocks)[offset : offset + count]
+
+
 def train_run_lengths(model: Any, state: OnlineToBatchState, block: RowBlock) -> int:
-    """Learn until a hypothesis has reached its target; the longest survivor is chosen again each time."""
+    """Learn until a hypothesis reaches its target. The longest survivor is chosen whenever that happens, and learning
+    goes on."""
     done, count, max_changes = 0, len(block.labels), 0
     if model.method == "next-stretch":
         max_changes = find_max_changes(model)
@@ -106,29 +108,28 @@ def train_run_lengths(model: Any, state: OnlineToBatchState, block: RowBlock) ->
 
 
 def _learn_until_target(model: Any, state: OnlineToBatchState, block: RowBlock, max_changes: int) -> int:
-    """Learn until a hypothesis reaches its target or there is no target for the next one; return how many rows."""
-    current = state.current
-    targets = _find_next_targets(model, current.number, max_changes)
-    n_learned, latest = start_run(model, state).learn_until_target(block, current, targets)
-    state.current = latest
-    if latest != current and latest.run_length == latest.target:
-        if model.method == "longest-survivor":
-            state.choose()
-            state.counts[CHOSEN] = latest.number
-        else:
-            state.counts[STOP_REASON] = TEST_PASSED
-    elif max_changes and latest.number >= max_changes:
+    """Learn some rows, up to one with which a hypothesis reaches its target or makes the last change; return how
+    many."""
+    if max_changes:
+        block = block.slice(0, max(1, max_changes - state.current.number))
+    n_learned, state.current, is_reached = start_run(model, state).learn_until_target(
+        block, state.current, partial(_find_least_targets, model)
+    )
+    if is_reached and model.method == "longest-survivor":
+        state.choose()
+        state.counts[CHOSEN] = state.current.number
+    elif is_reached:
+        state.counts[STOP_REASON] = TEST_PASSED
+    elif max_changes and state.current.number >= max_changes:
         state.counts[STOP_REASON] = ALL_CHANGES_MADE
     return n_learned
 
 
-def _find_next_targets(model: Any, number: int, max_changes: int) -> NDArray[np.int64]:
-    """Return the targets of the hypotheses after this one. There are none where the target is one more than the longest
-    run length so far, and no number of changes ends the run."""
+def _find_least_targets(model: Any, first: int, count: int) -> NDArray[np.int64]:
+    """Return the least targets of these hypotheses. Those of the other methods follow from the run lengths so far."""
     if model.method == "controlled-testing":
-        block, offset = divmod(number + 1, TARGETS_PER_BLOCK)
-        return _compute_trial_lengths(block, float(model.epsilon), float(model.delta))[offset:]
-    return np.zeros(min(TARGETS_PER_BLOCK, max_changes - number) if max_changes else 0, np.int64)
+        return _find_trial_lengths(first, count, float(model.epsilon), float(model.delta))
+    return np.zeros(count, np.int64)
 
 
 def _count_later_mistakes(model: Any, state: OnlineToBatchState, block: RowBlock) -> int:
@@ -156,7 +157,7 @@ def train_changes(model: Any, state: OnlineToBatchState, rows: RowBlock) -> int:
         state.reserve(count, int(end_term(block.rows, count - 1) - first_term(block.rows, 0)))
         changes, time = cast(HypothesisLog, state.changes), state.ledger.examples
         n_changes = changes.n_changes
-        n_learned = start_run(model, state).learn_and_log(block, changes)
+        n_learned = learn_and_log(start_run(model, state), block, changes)
         if model.method == "penalised":
             _try_hypotheses(model, state, changes, block.slice(0, n_learned), time, n_changes)
         if n_learned < count:
