@@ -108,7 +108,7 @@ def test_the_server_uses_auto_by_default(server: Server, tmp_path: Path) -> None
         ("one-vs-all", {"estimator": {"settings": {"r": 2.0}}}, "arow"),
         ("multi-label", {}, "arow"),
         ("online-to-batch", {}, "perceptron"),
-        ("kesler", {"learner": {"name": "perceptron"}}, "perceptron"),
+        ("kesler", {"estimator": {"name": "perceptron"}}, "perceptron"),
     ],
 )
 def test_the_status_shows_the_learner_inside_a_scheme(learner: str, settings: dict[str, Any], inside: str) -> None:

@@ -41,7 +41,7 @@ def matrix() -> dict[tuple[str, str], bool]:
 
 def test_the_table_of_schemes_has_every_learner_and_every_scheme_around_one() -> None:
     around = [scheme_registry.scheme_class(name) for name in scheme_registry.names()]
-    schemes = {kind.__name__ for kind in around if "learner" in kind._setting_defaults()}
+    schemes = {kind.__name__ for kind in around if "estimator" in kind._setting_defaults()}
     assert matrix().keys() == {(learner, scheme) for learner in LEARNERS for scheme in schemes}
 
 
@@ -157,7 +157,7 @@ def test_compare_tries_what_its_page_lists_and_names_the_rest(
     assert main(["compare", str(data), "--label", "y", "--quiet"]) == 0
     shown = capsys.readouterr().out
     for name in not_tried:
-        assert re.search(rf"^{name} +left out: .*--learners", shown, re.M), name
+        assert re.search(rf"^{name} +skipped: .*--learners", shown, re.M), name
     assert main(["compare", str(data), "--label", "y", "--learners", "perceptron,kernel-perceptron", "--json"]) == 0
     named = json.loads(capsys.readouterr().out)
     assert {row["learner"] for row in named["learners"]} == {"perceptron", "kernel-perceptron"}

@@ -422,7 +422,7 @@ def test_sample_weights_are_supported() -> None:
         (OutputCode(code_length=1), "too short"),
         (OutputCode(code="sparse", code_length=1), "too short"),
         (OutputCode(code_length=0), "length must be"),
-        (OutputCode(random_state=-1), "seed must be"),
+        (OutputCode(random_state=-1), "random_state must be"),
         (MultiLabel(VotedPerceptron()), "nothing but their own examples"),
         (MultiLabel(Winnow(threshold=2.0), update="top"), "examples of either sign"),
         (LabelRanking(Elimination()), "LabelRanking takes learners"),
