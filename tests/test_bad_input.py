@@ -359,7 +359,7 @@ def test_a_refused_first_example_leaves_the_learner_unfitted() -> None:
         (AROW(averaging_power=21.0), "averaging_power must be a number from 1 to 20"),
         (AROW(r=0.0), "r must be a number from 1e-09 to 1e\\+09, but is 0.0"),
         (PNormPerceptron(p="3"), "p must be a number"),  # type: ignore[arg-type]
-        (Perceptron(fit_intercept="no"), "bias must be True or False"),  # type: ignore[arg-type]
+        (Perceptron(fit_intercept="no"), "fit_intercept must be True or False"),  # type: ignore[arg-type]
         (SGD(average="no"), "average must be True or False"),  # type: ignore[arg-type]
     ],
 )

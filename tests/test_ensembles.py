@@ -93,7 +93,7 @@ def test_settings_of_the_learner_inside() -> None:
     copy = clone(Bagging(Kesler(Perceptron(learning_rate=2.0))))
     assert copy.estimator.estimator.learning_rate == 2.0
     assert clone(AdaBoost()).estimator is None
-    with pytest.raises(InputError, match="learner has no settings"):
+    with pytest.raises(InputError, match="estimator has no settings"):
         AdaBoost().set_params(estimator__learning_rate=1)
 
 
@@ -455,7 +455,7 @@ def test_markov_holds_for_every_vote() -> None:
 def test_what_is_not_shown_is_said() -> None:
     model = RandomForest(n_estimators=5).fit(*CANCER)
     assert "estimate" in model.error_bound().not_shown
-    with pytest.raises(InputError, match="average"):
+    with pytest.raises(InputError, match="soft"):
         RandomForest(n_estimators=5, voting="soft").fit(*CANCER).error_bound()
     with pytest.raises(AttributeError, match="oob_score=False"):
         _ = RandomForest(n_estimators=5, oob_score=False).fit(*CANCER).out_of_bag_

@@ -347,7 +347,7 @@ def test_memory_ends_with_a_sentence() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((400, 10)), rng.integers(0, 2, 400)
     model = KernelPerceptron(kernel="rbf:5", max_memory_mb=0.01)
-    with pytest.raises(InputError, match=r"memory of 0\.01 MB; nothing of this batch"):
+    with pytest.raises(InputError, match=r"max_memory_mb, 0\.01 MB; nothing of this batch"):
         model.fit(X, y)
     with pytest.raises(InputError, match="what was learned up to there stands"):
         model.partial_fit(X[:5], y[:5]).partial_fit(X, y)
