@@ -66,7 +66,7 @@ def test_a_run_is_learned_certified_and_verified(
     assert (promised["bound"] is None) == (method == "average")
     shown = run_text(capsys, "learn", data, *how)
     assert f"this model  {promised['chosen']} ({method})" in shown
-    assert f"promised    {promised['sentence']}" in shown
+    assert f"guarantee   {promised['sentence']}" in shown
     assert ("independently" in shown) == (promised["bound"] is not None)
     assert promised["sentence"] in run_text(capsys, "inspect", model)
     assert json.loads(run_text(capsys, "inspect", model, "--json"))["online_to_batch"] == promised
@@ -183,7 +183,7 @@ def test_a_consistent_hypothesis_is_certified_and_inspected(tmp_path: Path, caps
     assert promised["bound"] == pytest.approx((np.log(82) + np.log(20)) / 160, rel=1e-9)  # columns from 0 on
     assert run_text(capsys, "verify", certificate, data) == "verified\n"
     text = run_text(capsys, "inspect", model, "--epsilon", "0.01", "--delta", "0.05")
-    assert "promised    The error of this hypothesis, if any of its class agrees with all examples, on new data" in text
+    assert "guarantee   The error of this hypothesis, if any of its class agrees with all examples, on new data" in text
     assert "is at most 0.04627" in text
     assert "consistent with 160 examples if any of its class is; for ε = 0.01 and δ = 0.05 it needs 741." in text
     assert json.loads(run_text(capsys, "inspect", model, "--json"))["guarantee"]["consistent"]

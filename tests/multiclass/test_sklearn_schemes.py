@@ -60,7 +60,7 @@ def test_settings_of_the_base_learner_are_parameters() -> None:
         model.set_params(estimator__speed=1)
     with pytest.raises(InputError, match="Invalid parameter 'speed'"):
         model.set_params(speed=1)
-    with pytest.raises(InputError, match="learner has no settings"):
+    with pytest.raises(InputError, match="estimator has no settings"):
         Kesler().set_params(estimator__learning_rate=1)
 
 
