@@ -165,7 +165,7 @@ def test_invalid_options_are_refused(tmp_path: Path, capsys: Capture) -> None:
     for arguments, sentence in (
         (("--decision", "tournament"), "--decision has no meaning for kesler"),
         (("--multiclass", "binary", "--update", "top"), "--update is for more than two classes"),
-        (("--resume", model, "--multiclass", "ova"), "the settings 'scheme' that differ"),
+        (("--resume", model, "--multiclass", "ova"), "the settings 'multiclass' that differ"),
         (("--resume", model, "--update", "uniform"), "the settings 'update' that differ"),
         (("--learner", "winnow", "--threshold", 2), "Kesler takes learners for examples of either sign"),
     ):

@@ -42,7 +42,7 @@ def test_clone_keeps_settings_and_drops_the_fitted_state(name: str) -> None:
     copy = clone(model)
     mine, theirs = (one.get_params() for one in (model, copy))
     assert repr(mine) == repr(theirs)
-    assert mine.pop("learner") is not theirs.pop("learner")
+    assert mine.pop("estimator") is not theirs.pop("estimator")
     assert not hasattr(copy, "coef_")
     assert is_classifier(copy)
     tags = copy.__sklearn_tags__().classifier_tags

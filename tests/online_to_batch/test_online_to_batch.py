@@ -337,7 +337,7 @@ def test_stopping_times_are_uniform() -> None:
         (OnlineToBatch(OnlineToBatch()), "made of a binary learner of this package"),  # type: ignore[arg-type]
         (OnlineToBatch("perceptron"), "made of a binary learner of this package"),  # type: ignore[arg-type]
         (OnlineToBatch(max_hypotheses=1), "max_hypotheses must be a whole number from 2"),
-        (OnlineToBatch(random_state=-1), "seed must be a whole number"),
+        (OnlineToBatch(random_state=-1), "random_state must be a whole number"),
     ],
 )
 def test_invalid_settings_are_refused(model: Any, message: str) -> None:

@@ -63,7 +63,7 @@ def test_the_documented_unit_equals_the_file() -> None:
 def test_the_command_has_options_that_exist(arguments: list[str]) -> None:
     options = build_parser(arguments).parse_args(arguments)
     assert options.command == "serve"
-    assert options.data == "/var/lib/novikoff"
+    assert options.data_dir == "/var/lib/novikoff"
     assert options.log_format == "json"
 
 

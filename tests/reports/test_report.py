@@ -124,7 +124,7 @@ def test_curves_pass_through_the_known_points_only(count: int) -> None:
     assert (curve.stride > 1) == (made[-1] >= MAX_LISTED_MISTAKES)
     assert len(curve.examples) <= MAX_LISTED_MISTAKES + 2
     assert max(np.diff(curve.counts)) <= curve.stride
-    found = curves.build_error_curve(curve, count, 0.9)
+    found = curves.build_error_curve(curve, count, 0.1)
     assert len(found.examples) <= 2 * curves.GRID_POINTS + 2
     assert found.errors == pytest.approx(made[list(found.examples)] / np.array(found.examples))
     assert found.examples[-1] == count
