@@ -30,6 +30,7 @@ from novikoff.cli.main import main
 from novikoff.data.canonical_rows import to_sparse
 from novikoff.data.reader import ReadOptions
 from novikoff.data.rows import Dense
+from tests.helpers.certificate_changes import change_leaf, iter_leaves
 from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 from tests.helpers.paths import DATA_FOLDER
 from tests.helpers.streams import csr, real, streams
@@ -227,32 +228,11 @@ def test_every_learner_can_be_certified_and_verified(name: str) -> None:
     assert str(certificate).startswith(f"{certificate.document['observed']['mistakes']:,} mistakes")
 
 
-def leaves(document: Any, path: tuple[Any, ...] = ()) -> Any:
-    if isinstance(document, dict):
-        for key, value in document.items():
-            yield from leaves(value, (*path, key))
-    elif isinstance(document, list):
-        for key, value in enumerate(document):
-            yield from leaves(value, (*path, key))
-    else:
-        yield path, document
-
-
-def change_leaf(value: Any) -> Any:
-    if isinstance(value, bool) or value is None:
-        return "changed"
-    if isinstance(value, int):
-        return value + 1
-    if isinstance(value, float):
-        return math.nextafter(value, math.inf)
-    return value[:-2] + ("A" if value[-2:-1] != "A" else "B") + value[-1:] if len(value) > 2 else value + "x"
-
-
 def test_any_change_of_the_certificate_is_found() -> None:
     X, y = real(5, rows=30, columns=4)
     certificate = certify(make_learner("perceptron-thick").fit(X, y), X, y)
     count = 0
-    for path, value in leaves(certificate.document):
+    for path, value in iter_leaves(certificate.document):
         document = copy.deepcopy(certificate.document)
         place = document
         for key in path[:-1]:

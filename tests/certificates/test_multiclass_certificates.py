@@ -32,6 +32,7 @@ from novikoff.data.rows import Dense, count_rows
 from novikoff.multiclass.label_ranking import parse_preferences
 from novikoff.reports.certificate_page import build_page
 from novikoff.reports.report_data import build_report_data
+from tests.helpers.certificate_changes import change_leaf, iter_leaves
 from tests.helpers.multiclass_schemes import (
     BASE_LEARNERS,
     PATHS,
@@ -298,30 +299,12 @@ def test_sample_weights_withdraw_the_bounds() -> None:
         assert not make_scheme(name).fit(X, y, sample_weight=np.linspace(0.5, 2.0, len(X))).bounds()
 
 
-def leaves(document: Any, path: tuple[Any, ...] = ()) -> Any:
-    if isinstance(document, dict | list):
-        for key, value in document.items() if isinstance(document, dict) else enumerate(document):
-            yield from leaves(value, (*path, key))
-    else:
-        yield path, document
-
-
-def change_leaf(value: Any) -> Any:
-    if isinstance(value, bool) or value is None:
-        return "changed"
-    if isinstance(value, int):
-        return value + 1
-    if isinstance(value, float):
-        return float(np.nextafter(value, np.inf))
-    return value[:-2] + ("A" if value[-2:-1] != "A" else "B") + value[-1:] if len(value) > 2 else value + "x"
-
-
 @pytest.mark.parametrize("name", ["kesler", "one-vs-all", *map(slow, ("multi-label-uniform", "hierarchical"))])
 def test_any_change_of_the_certificate_is_found(name: str) -> None:
     X, y = draw_labelled(name, 5, rows=20, classes=3, columns=3)
     certificate = certify(make_scheme(name, Perceptron()).fit(X, y), X, y)
     # Confidence and widths are questions, not answers: a little more of one may have the same answer.
-    every = [leaf for leaf in leaves(certificate.document) if not {"delta", "widths"} & set(leaf[0])]
+    every = [leaf for leaf in iter_leaves(certificate.document) if not {"delta", "widths"} & set(leaf[0])]
     for path, value in every[:: 10 if JIT_DISABLED else 1]:
         document = copy.deepcopy(certificate.document)
         place = document
