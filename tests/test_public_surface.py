@@ -25,7 +25,7 @@ SCIKIT_LEARN = {
 }
 WEIGHTS = {"coef_", "intercept_", "feature_importances_", "feature_std_"}
 ONLINE = {"learn_one", "predict_one", "score_one", "bounds", "describe", "ledger_", "mistake_rows_"}
-EFFECTIVE_SETTINGS = {"fit_intercept", "passes", "random_state", "shuffle", "tie", "learner"}
+EFFECTIVE_SETTINGS = {"fit_intercept", "passes", "random_state", "shuffle", "tie", "estimator"}
 """Settings of the inner learner, and those that are the same for all models of a class."""
 SAMPLE_CHECK = {"sample_check"}
 OWN = {

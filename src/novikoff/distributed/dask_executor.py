@@ -132,9 +132,8 @@ class DaskExecutor:
                 raise
 
     def run_with_retry(self, round_: Callable[[], Any]) -> Any:
-        from distributed.comm import CommClosedError
-
         from distributed import KilledWorker
+        from distributed.comm import CommClosedError
 
         for tries in range(1, MAX_ROUND_ATTEMPTS + 1):
             self._pending_calls.clear()
@@ -252,7 +251,6 @@ def connect(scheduler: str | None, workers: int | None = None) -> Iterator[Any]:
     """A client of this scheduler, or of a cluster of processes on this machine, which ends with it."""
     try:
         from dask import config
-
         from distributed import Client, LocalCluster
     except ImportError:
         raise InputError("A cluster needs Dask: pip install 'novikoff[cluster]'.") from None
