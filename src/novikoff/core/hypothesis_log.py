@@ -7,7 +7,7 @@ first. Hypothesis 0 is the one that the run begins with.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +97,7 @@ def add_changes(log: HypothesisLog, block: RowBlock, chosen: NDArray[np.int64], 
     """Add the chosen rows, which changed the hypothesis at these times."""
     first, end = log.n_changes, int(log.sizes[N_TERMS])
     stop = first + len(chosen)
-    copy_rows(block.rows, chosen, Sparse(log.ends[first:], log.indices[end:], log.values[end:]))
+    copy_rows(cast(Sparse, block.rows), chosen, Sparse(log.ends[first:], log.indices[end:], log.values[end:]))
     log.ends[first] = end
     log.ends[first + 1 : stop + 1] += end
     log.signs[first:stop] = block.labels[chosen]
@@ -135,8 +135,8 @@ def add_candidates(
     mistakes: NDArray[np.int64],
     count: int,
 ) -> int:
-    """Add the hypotheses after the changes from `start` to `stop` to the first `count` candidates; return how many there
-    are then. Where the arrays are full, the hypothesis with the shortest lifetime is removed."""
+    """Add the hypotheses after the changes from `start` to `stop` to the first `count` candidates; return how many
+    there are then. Where the arrays are full, the hypothesis with the shortest lifetime is removed."""
     for k in range(start, stop):
         if count == len(candidates):
             worst, shortest = 0, np.int64(2**62)
@@ -210,12 +210,12 @@ def _build_probes(
     labels, weights, skipped = np.ones_like(order, np.int8), np.zeros(order.shape), np.zeros_like(order)
     labels[:, -1], weights[:, -1] = log.signs[start:stop], 1.0
     skipped[:-1, -1] = np.diff(born) - 1 - n_rows
-    both = gather_rows(concatenate_rows(rows, changes), order.ravel())
+    both = gather_rows(_concatenate_rows(cast(Sparse, rows), changes), order.ravel())
     return RowBlock(both, labels.ravel(), weights.ravel(), canonical=True), skipped.ravel()
 
 
-def concatenate_rows(first: Rows, second: Rows) -> Sparse:
-    """Return the rows of both, which are sparse."""
+def _concatenate_rows(first: Sparse, second: Sparse) -> Sparse:
+    """Return the rows of both."""
     parts = [slice(int(rows.starts[0]), int(rows.starts[-1])) for rows in (first, second)]
     starts = first.starts - first.starts[0], second.starts[1:] - second.starts[0] + (parts[0].stop - parts[0].start)
     return Sparse(

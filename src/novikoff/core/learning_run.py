@@ -88,12 +88,12 @@ class LearningRun(NamedTuple):
         current: CurrentHypothesis,
         find_least_targets: Callable[[int, int], NDArray[np.int64]],
     ) -> tuple[int, CurrentHypothesis, bool]:
-        """Learn some of the rows, up to one with which a hypothesis reaches its target; return how many were learned, the
-        hypothesis of that time, and whether it has reached its target.
+        """Learn some of the rows, up to one with which a hypothesis reaches its target; return how many were learned,
+        the hypothesis of that time, and whether it has reached its target.
 
         `find_least_targets(first, count)` returns the least targets of hypotheses by their numbers.
         """
-        number, run_length, target = current
+        _, run_length, target = current
         # As many rows as can be learned before a target is reached, whatever their outcomes are.
         size = target - run_length if run_length < target else run_length + 1
         backup = None

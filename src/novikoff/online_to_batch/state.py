@@ -34,10 +34,11 @@ STOP_REASON, CHOSEN, NEXT_DRAW, DRAWS, LATER_EXAMPLES, LATER_MISTAKES = 0, 1, 2,
 NOT_STOPPED, TEST_PASSED, ALL_CHANGES_MADE = 0, 1, 2
 NEVER = 2**62
 """A time that is never reached."""
+FIRST_HYPOTHESIS = CurrentHypothesis(number=0, run_length=0, target=1)
 
 
 def choice_schema(method: str, *, most_changes: int, most_hypotheses: int) -> Schema:
-    """Return the schema of the choice by this method in a model file. `most_changes` is for next-stretch, 0 otherwise."""
+    """Return the schema of the choice by this method in a model file. `most_changes` is 0 but for next-stretch."""
     drawn = method == "random-stopping"
     penalised = method == "penalised"
     arrays = {
@@ -83,7 +84,7 @@ def choice_schema(method: str, *, most_changes: int, most_hypotheses: int) -> Sc
 class OnlineToBatchState(ModelState):
     """The state of the learner, with the chosen hypothesis, or with what is needed to choose one."""
 
-    current: CurrentHypothesis = CurrentHypothesis(0, 0, 1)
+    current: CurrentHypothesis = FIRST_HYPOTHESIS
     """The hypothesis of the learner, for the methods that measure run lengths."""
     counts: NDArray[np.int64] = field(default_factory=lambda: np.array([0, 0, 1, 0, 0, 0]))
     chosen: Any = None
@@ -135,8 +136,8 @@ class OnlineToBatchState(ModelState):
         return int.from_bytes(digest[:8], "little")
 
     def schedule_next_draw(self, seed: int) -> None:
-        """Draw the time at which the choice among the first t hypotheses is replaced: it is after s > t with probability
-        t/s, so each of the hypotheses so far is chosen with the same probability."""
+        """Draw the time at which the choice among the first t hypotheses is replaced: it is after s > t with
+        probability t/s, so each of the hypotheses so far is chosen with the same probability."""
         t = int(self.counts[NEXT_DRAW])
         self.counts[NEXT_DRAW] = min(NEVER, t * 2**64 // (self.draw(seed) + 1) + 1)
 
