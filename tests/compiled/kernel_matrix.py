@@ -31,6 +31,7 @@ from novikoff import (
     OneVsAll,
     OnlineBagging,
     OnlineBoosting,
+    OnlineToBatch,
     OutputCode,
     Perceptron,
     PNormPerceptron,
@@ -143,6 +144,42 @@ def schemes() -> None:
                         raise
 
 
+OUTPUT_METHODS: dict[str, dict[str, Any]] = {
+    "random-stopping": {},
+    "controlled-testing": {"epsilon": 0.6, "delta": 0.5},
+    "next-stretch": {"max_mistakes": 9},
+    "longest-survivor": {},
+    "penalised": {},
+    "average": {},
+    "vote": {},
+}
+
+
+def output_hypotheses() -> None:
+    """From online to batch: all methods around all learners that they take."""
+    for name in ALL_LEARNERS:
+        for kind in PRECISIONS:
+            X = clip_to_range(name, rows(kind))
+            y = np.where(np.arange(len(X)) % 3 > 0, 1, -1)
+            for form in (X, csr_matrix(X)):
+                for method, settings in OUTPUT_METHODS.items():
+                    output_hypothesis(OnlineToBatch(make_learner(name), method=method, **settings), form, y)
+
+
+def output_hypothesis(model: Any, X: Any, y: Any) -> None:
+    """One method around one learner, unless the learner is refused."""
+    try:
+        model.fit(X, y)
+    except InputError as problem:
+        if "OnlineToBatch" not in str(problem) and "method='average'" not in str(problem) and "l1" not in str(problem):
+            raise
+        return
+    model.partial_fit(X[:2], y[:2], sample_weight=np.array([0.0, 1.0]))
+    model.predict(X), model.predict(X[:1]), model.predict_one({0: 1.0}), model.learn_one({0: 1.0}, 1)
+    if model.method != "vote":
+        model.hypothesis_.predict(X)
+
+
 def others() -> None:
     """What is neither: regression of ranks, networks, kernels, trees, support vector machines, combinations."""
     from novikoff import (
@@ -152,7 +189,6 @@ def others() -> None:
         KernelPerceptron,
         MulticlassSVM,
         MultilayerPerceptron,
-        OnlineToBatch,
         RandomForest,
     )
 
@@ -177,8 +213,6 @@ def others() -> None:
                 if isinstance(model, MultilayerPerceptron):
                     model.partial_fit(form[:1], y[:1])
             AdaBoost(n_estimators=3).fit(form, two).predict(form)
-            for method in ("random-stopping", "controlled-testing", "longest-survivor", "penalised", "average", "vote"):
-                OnlineToBatch(Perceptron(), method=method).fit(form, two).predict(form)
             for inner in (Perceptron(), Perceptron(average=True), SGD(), AROW()):
                 try:
                     QueryRanking(inner).fit(form, y, qid=np.arange(len(X)) // 8)
@@ -244,7 +278,7 @@ def files() -> None:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    chosen = sys.argv[1:] or ["learners", "schemes", "others", "certificates", "files"]
+    chosen = sys.argv[1:] or ["learners", "schemes", "output_hypotheses", "others", "certificates", "files"]
     for name in chosen:
         globals()[name]()
         print(name, "done", file=sys.stderr)

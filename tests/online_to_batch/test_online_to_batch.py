@@ -29,6 +29,7 @@ from novikoff import (
     VotedPerceptron,
     Winnow,
 )
+from novikoff.core import hypothesis_log
 from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.rows import Dense
 from novikoff.model_file import from_bytes, to_bytes
@@ -61,7 +62,7 @@ INNER: dict[str, Any] = {
 }
 for _learner in INNER.values():
     _learner.set_params(shuffle=False)
-EVERYONE = [pytest.param(name, marks=() if name == "perceptron" else (pytest.mark.slow,)) for name in INNER]
+EVERYONE = list(INNER)
 HOW: dict[str, dict[str, Any]] = {
     "controlled-testing": {"epsilon": 0.6, "delta": 0.5},
     "next-stretch": {"epsilon": 0.5, "delta": 0.5, "max_mistakes": 30},
@@ -238,6 +239,44 @@ def test_every_way_to_learn_gives_the_same_bytes_with_every_learner(method: str,
         pytest.skip("a learner that does not average")
     for seed in range(3):
         check_same_bytes(method, name, seed)
+
+
+@pytest.mark.parametrize("name", ["perceptron", "perceptron-thick", "sgd-hinge-sqrt", "arow", "winnow", "elimination"])
+@pytest.mark.parametrize("method", ["controlled-testing", "next-stretch", "longest-survivor"])
+def test_run_lengths_do_not_depend_on_how_many_rows_the_loop_learns_at_once(method: str, name: str) -> None:
+    X, y = stream(name, 21, rows=700)
+    more = {"next-stretch": {"epsilon": 0.02, "max_mistakes": 400}, "controlled-testing": {"epsilon": 0.1}}
+    batch, single = (make_model(method, INNER[name], **more.get(method, {})) for _ in range(2))
+    batch.partial_fit(X, y, **BOTH)
+    for t in range(len(y)):
+        single.partial_fit(X[t : t + 1], y[t : t + 1], **BOTH)
+    assert to_bytes(batch) == to_bytes(single)
+
+
+@pytest.mark.parametrize("method", METHOD_NAMES)
+def test_rows_of_weight_0_are_left_out(method: str) -> None:
+    X, y = real(14, rows=300, columns=4)
+    weights = np.where(np.arange(300) % 3 == 1, 0.0, 1.0)
+    weights[40:90] = 0.0
+    weighted = make_model(method).partial_fit(X, y, sample_weight=weights, **BOTH)
+    plain = make_model(method).partial_fit(X[weights > 0], y[weights > 0], **BOTH)
+    assert to_bytes(weighted) == to_bytes(plain)
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_votes_of_few_rows_are_those_of_many(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = stream(name, 15, rows=200)
+    model = make_model("vote", INNER[name]).partial_fit(X, y, **BOTH)
+    monkeypatch.setattr(hypothesis_log, "PROBE_BLOCK_ROWS", 50)
+    few = np.concatenate([model.decision_function(X[start : start + 7]) for start in range(0, 200, 7)])
+    monkeypatch.setattr(hypothesis_log, "MAX_PROBED_ROWS", -1)
+    assert (model.decision_function(X) == few).all()
+
+
+def test_a_vote_on_scores_that_are_too_large_to_learn_from() -> None:
+    X, y = np.array([[1e149], [-1e149], [1e149], [1e149]]), np.array([-1, 1, -1, 1])
+    model = make_model("vote", Perceptron(fit_intercept=False, learning_rate=1e20, shuffle=False)).partial_fit(X, y, **BOTH)
+    assert model.decision_function([[1e149], [1.0]]).tolist() == [-0.5, -0.5]
 
 
 @pytest.mark.parametrize("method", METHOD_NAMES)

@@ -135,8 +135,8 @@ def add_candidates(
     mistakes: NDArray[np.int64],
     count: int,
 ) -> int:
-    """Add the hypotheses after the changes from `start` to `stop` to the first `count` candidates; return the new
-    number of candidates. Where the arrays are full, the hypothesis with the shortest lifetime is removed."""
+    """Add the hypotheses after the changes from `start` to `stop` to the first `count` candidates; return how many
+    there are then. Where the arrays are full, the hypothesis with the shortest lifetime is removed."""
     for k in range(start, stop):
         if count == len(candidates):
             worst, shortest = 0, np.int64(2**62)
@@ -210,11 +210,11 @@ def _build_probes(
     labels, weights, skipped = np.ones_like(order, np.int8), np.zeros(order.shape), np.zeros_like(order)
     labels[:, -1], weights[:, -1] = log.signs[start:stop], 1.0
     skipped[:-1, -1] = np.diff(born) - 1 - n_rows
-    both = gather_rows(concatenate_rows(cast(Sparse, rows), changes), order.ravel())
+    both = gather_rows(_concatenate_rows(cast(Sparse, rows), changes), order.ravel())
     return RowBlock(both, labels.ravel(), weights.ravel(), canonical=True), skipped.ravel()
 
 
-def concatenate_rows(first: Sparse, second: Sparse) -> Sparse:
+def _concatenate_rows(first: Sparse, second: Sparse) -> Sparse:
     """Return the rows of both."""
     parts = [slice(int(rows.starts[0]), int(rows.starts[-1])) for rows in (first, second)]
     starts = first.starts - first.starts[0], second.starts[1:] - second.starts[0] + (parts[0].stop - parts[0].start)

@@ -34,6 +34,7 @@ STOP_REASON, CHOSEN, NEXT_DRAW, DRAWS, LATER_EXAMPLES, LATER_MISTAKES = 0, 1, 2,
 NOT_STOPPED, TEST_PASSED, ALL_CHANGES_MADE = 0, 1, 2
 NEVER = 2**62
 """A time that is never reached."""
+FIRST_HYPOTHESIS = CurrentHypothesis(number=0, run_length=0, target=1)
 
 
 def choice_schema(method: str, *, most_changes: int, max_hypotheses: int) -> Schema:
@@ -83,7 +84,7 @@ def choice_schema(method: str, *, most_changes: int, max_hypotheses: int) -> Sch
 class OnlineToBatchState(ModelState):
     """The state of the learner, with the chosen hypothesis, or with what is needed to choose one."""
 
-    current: CurrentHypothesis = field(default_factory=lambda: CurrentHypothesis(0, 0, 1))
+    current: CurrentHypothesis = FIRST_HYPOTHESIS
     """The hypothesis of the learner, for the methods that measure run lengths."""
     counts: NDArray[np.int64] = field(default_factory=lambda: np.array([0, 0, 1, 0, 0, 0]))
     chosen: Any = None

@@ -50,7 +50,8 @@ def train_all(model: Any, state: OnlineToBatchState, block: RowBlock) -> int:
 
 
 def train_until_drawn(model: Any, state: OnlineToBatchState, block: RowBlock) -> int:
-    """Learn all rows, in parts that end before each drawn example: the hypothesis that predicts it is chosen."""
+    """Learn all rows, in parts that end before each drawn example, and choose the hypothesis that
+    predicts it."""
     done, count = 0, len(block.labels)
     while done < count:
         now = state.ledger.examples + 1
