@@ -275,7 +275,9 @@ def test_votes_of_few_rows_are_those_of_many(name: str, monkeypatch: pytest.Monk
 
 def test_a_vote_on_scores_that_are_too_large_to_learn_from() -> None:
     X, y = np.array([[1e149], [-1e149], [1e149], [1e149]]), np.array([-1, 1, -1, 1])
-    model = make_model("vote", Perceptron(fit_intercept=False, learning_rate=1e20, shuffle=False)).partial_fit(X, y, **BOTH)
+    model = make_model("vote", Perceptron(fit_intercept=False, learning_rate=1e20, shuffle=False)).partial_fit(
+        X, y, **BOTH
+    )
     assert model.decision_function([[1e149], [1.0]]).tolist() == [-0.5, -0.5]
 
 
