@@ -174,7 +174,7 @@ def output_hypothesis(model: Any, X: Any, y: Any) -> None:
         if "OnlineToBatch" not in str(problem) and "method='average'" not in str(problem) and "l1" not in str(problem):
             raise
         return
-    model.partial_fit(X[:2], y[:2], sample_weight=np.array([0.0, 1.0]))
+    model._partial_fit(X[:2], y[:2], None, np.array([0.0, 1.0]))
     model.predict(X), model.predict(X[:1]), model.predict_one({0: 1.0}), model.learn_one({0: 1.0}, 1)
     if model.method != "vote":
         model.hypothesis_.predict(X)

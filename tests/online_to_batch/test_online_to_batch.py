@@ -258,7 +258,7 @@ def test_rows_of_weight_0_are_left_out(method: str) -> None:
     X, y = real(14, rows=300, columns=4)
     weights = np.where(np.arange(300) % 3 == 1, 0.0, 1.0)
     weights[40:90] = 0.0
-    weighted = make_model(method).partial_fit(X, y, sample_weight=weights, **BOTH)
+    weighted = make_model(method)._partial_fit(X, y, BOTH["classes"], weights)
     plain = make_model(method).partial_fit(X[weights > 0], y[weights > 0], **BOTH)
     assert to_bytes(weighted) == to_bytes(plain)
 
