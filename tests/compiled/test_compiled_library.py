@@ -18,6 +18,7 @@ from novikoff._compiled import cpu, library, manifest, signature
 from novikoff._compiled.cpu import LEVELS
 from novikoff._compiled.jit import JIT_DISABLED, compiled
 from novikoff._compiled.library import CHECKSUM_FILE, CPU_FILE, KernelLibrary, LibraryError, library_file_name
+from novikoff._compiled.objects import digest_code
 
 pytestmark = pytest.mark.skipif(
     JIT_DISABLED or not library.IS_SUPPORTED_PLATFORM, reason="the library is for CPython on Linux on x86-64"
@@ -164,6 +165,16 @@ def test_every_kernel_is_checked_against_its_source_file() -> None:
         files = {names[k] for k in listed.groups[listed.group_of[kernel.symbol]]}
         assert kernel.module.removeprefix("novikoff.").replace(".", "/") + ".py" in files
         assert {"_compiled/jit.py", "_compiled/compiler.py"} <= files
+
+
+def test_comments_docstrings_and_layout_do_not_change_what_is_compiled() -> None:
+    source = "def double(x: float) -> float:\n    return 2.0 * x\n"
+    described = (
+        '"""Arithmetic."""\n\n\ndef double(x: float) -> float:\n    """Return 2x."""\n    return (2.0 * x)  # exact\n'
+    )
+    assert digest_code(source) == digest_code(described)
+    for other in (source.replace("2.0", "3.0"), source.replace("*", "+"), source.replace("return", "x =")):
+        assert digest_code(source) != digest_code(other)
 
 
 def test_only_changed_kernels_are_rebuilt() -> None:

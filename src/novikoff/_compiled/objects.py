@@ -1,7 +1,8 @@
-"""Object files: compiled by several processes, and kept as long as the source files they were made of stay the same."""
+"""Object files: compiled by several processes, and kept while the code that they were compiled from is the same."""
 
 from __future__ import annotations
 
+import ast
 import functools
 import gc
 import multiprocessing
@@ -84,7 +85,24 @@ class ObjectStore:
 
 @functools.cache
 def _digest_file(name: str) -> bytes:
-    return sha256((PACKAGE / name).read_bytes()).digest()
+    return digest_code((PACKAGE / name).read_text())
+
+
+def digest_code(source: str) -> bytes:
+    """Return a digest of the code alone: comments, docstrings and layout do not change what is compiled."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = [statement for statement in node.body if not _is_docstring(statement)]
+    return sha256(ast.dump(tree).encode()).digest()
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
 
 
 @functools.cache
