@@ -54,7 +54,7 @@ from novikoff.model_verifier import (
 from novikoff.part_files import lock_file, name_part, remove_stale_parts
 from novikoff.schema import SchemaError
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 NO_CHECKSUM = "0" * 64
 DTYPE_ORDER = ("u8", "i8", "f8", "f4", "u4", "i4", "f2", "u2", "i2", "i1", "u1", "b1")
 """Of numbers, as NumPy calls them, in the order in which safetensors writes arrays of them."""
@@ -222,7 +222,7 @@ def _run_to_header_and_tensors(
     """What a file holds of a learner's run."""
     state = checked_state_of(model)
     counters = state.ledger.book
-    tensors = {f"geometry.{name}": _to_contiguous(a) for name, a in state_arrays(trim_state(model, state)).items()}
+    tensors = {f"updater.{name}": _to_contiguous(a) for name, a in state_arrays(trim_state(model, state)).items()}
     tensors |= {
         name: _to_contiguous(a) for name, a in (extra_arrays_of(model, state) | state.feature_sample.tensors()).items()
     }
@@ -315,7 +315,7 @@ def _build_state(model: OnlineClassifier, verified: VerifiedHeader, tensors: dic
     counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
     ledger = Ledger(LedgerCounters(counts, tensors["ledger.sums"]))
     state = ModelState(
-        updater=fresh._replace(**{name: tensors[f"geometry.{name}"] for name in state_arrays(fresh)}),
+        updater=fresh._replace(**{name: tensors[f"updater.{name}"] for name in state_arrays(fresh)}),
         ledger=ledger,
         labels=verified.labels,
         features=features,

@@ -281,7 +281,7 @@ class QueryRanking(MetaEstimator, LinearModel):
 
     def _workspace(self, state: ModelState, rows: Sparse, grades: GradedQueries) -> RankingWorkspace:
         documents = int(np.diff(grades.starts).max(initial=0))
-        slots = len(state.updater.slots)
+        slots = len(state.updater.weights)
         row = Sparse(np.zeros(2, np.int64), np.zeros(slots, np.uint32), np.zeros(slots, rows.values.dtype))
         return RankingWorkspace(
             np.zeros(documents), np.zeros(documents), np.zeros(slots), np.zeros(slots, np.int64), row
