@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from novikoff import learner_registry
+from novikoff import learner_registry, scheme_registry
 from novikoff.base.internals import inner_learner_of, is_multiclass, needs_two_classes, setting_defaults_of
 from novikoff.errors import DefaultLearnerWarning, InputError, LabelError, find_user_stacklevel
 
@@ -77,21 +77,20 @@ UNKNOWN_TASK = Task()
 
 def build_model(settings: ModelSettings, task: Task, *, notify: Callable[[str], None] | None = None) -> Any:
     """Return a new model; InputError for settings that do not fit together, as far as their names show."""
-    scheme = "online-to-batch" if settings.online_to_batch is not None else _choose_scheme(settings, task)
+    if settings.online_to_batch is not None:
+        wrapper = scheme_registry.scheme_class("online-to-batch")
+        own = {**settings.online_to_batch, **_select_run_settings(settings, wrapper)}
+        model = wrapper(build_learner(settings, task), **own)
+        _check_no_scheme_settings(settings, model)
+        return model
+    scheme = _choose_scheme(settings, task)
     if scheme == "binary":
         learner = build_learner(settings, task)
         _check_no_scheme_settings(settings, learner)
         return learner
-    from novikoff import scheme_registry
-
     scheme_type = scheme_registry.scheme_class(scheme)
     if scheme in BATCH_SCHEMES:
         return _build_batch_ensemble(settings, task, scheme, scheme_type)
-    if scheme == "online-to-batch":
-        learner = build_learner(settings, task)
-        model = scheme_type(learner, **settings.online_to_batch, **_select_run_settings(settings, scheme_type))
-        _check_no_scheme_settings(settings, model)
-        return model
     found = {} if task.separator is None or scheme != "hierarchical" else {"separator": task.separator}
     learner = _build_inner_learner(settings, task, scheme, scheme_type, notify or _warn_of_default)
     own = _select_scheme_settings(settings, scheme, scheme_type, setting_defaults_of(learner))
