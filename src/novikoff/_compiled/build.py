@@ -30,14 +30,17 @@ class LibraryBuild:
     """Libraries in a folder, made of object files in another."""
 
     def __init__(self, folder: Path, objects: Path, *, portable: bool = False, watch: bool = True) -> None:
-        """`portable`: for older systems, too; `watch`: list the source files, so that an edit is noticed."""
+        """Set the folders.
+
+        `portable` links for older systems, too; `watch` lists the source files, so that an edit is noticed.
+        """
         self.folder, self.objects, self.portable, self.watch = folder, objects, portable, watch
         folder.mkdir(parents=True, exist_ok=True)
 
     def __call__(
         self, kernels: Sequence[ManifestEntry], levels: Sequence[str], jobs: int, *, quiet: bool = False
     ) -> None:
-        """Compiles these kernels; others that are in the manifest and were compiled before stay in the library."""
+        """Compile these kernels and link the library; others of the manifest that were compiled before stay in it."""
         self._link_cpu()
         levels = [self.host_level() if level == HOST_LEVEL else level for level in levels]
         for level in levels:
@@ -70,7 +73,7 @@ class LibraryBuild:
         return level
 
     def _write_list(self, levels: Sequence[str]) -> None:
-        """Checksums of the libraries, and what they were made of."""
+        """Write checksums of the libraries, and the files they were made of."""
         names = [CPU_FILE, *map(library_file_name, levels)]
         lines = [CHECKSUM_HEADER, *(f"library {name} {_checksum(self.folder / name):08x}" for name in names)]
         lines += self._source_lines(levels[0]) if self.watch else []

@@ -45,7 +45,7 @@ def terms_view(workspace: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def can_read_dicts() -> bool:
-    """Whether objects lie in memory as is known here."""
+    """Return whether the layout of Python objects in memory is the expected one."""
     if JIT_DISABLED:
         return True
     named = (ctypes.c_int64.from_address(id(one) + TYPE_OFFSET).value == id(type(one)) for one in (7, 0.5, "a"))

@@ -97,7 +97,7 @@ class EntryPoint:
         return array._getvalue()
 
     def call_reader(self, dimensions: int, value: Any) -> Any:
-        """Address, shape and strides of an array."""
+        """Return address, shape and strides of an array."""
         words = cgutils.alloca_once(self.builder, WORD, size=1 + 2 * dimensions)
         self.builder.call(self.reader(dimensions), [value, words])
         return words
