@@ -122,7 +122,7 @@ def test_standard_output_equals_the_file(tmp_path: Path, capfdbinary: pytest.Cap
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["xor", "--margin", "0.1"], "xor has no --margin: it can be told --attributes, --relevant"),
+        (["xor", "--margin", "0.1"], "xor has no --margin: its options are --attributes, --relevant"),
         (["orthonormal", "--noise", "0.1", "--drift", "2"], "no --noise and no --drift"),
         (["disjunction", "--attributes", "3"], "at least 5, but is 3"),
         (["disjunction", "--noise", "7"], "from 0 to 1, but is 7.0"),
