@@ -143,7 +143,7 @@ def test_growth_functions_of_finite_classes_are_computed(capsys: pytest.CaptureF
         ("vc --epsilon 0.1 --delta 0.1", "Name the class once"),
         ("vc --dimension 3 --class intervals --epsilon 0.1 --delta 0.1", "Name the class once"),
         ("vc --class half-spaces --epsilon 0.1 --delta 0.1", "half-spaces needs --variables"),
-        ("lower --class k-cnf --variables 3 --k 2 --epsilon 0.1 --delta 0.1", "is not known here"),
+        ("lower --class k-cnf --variables 3 --k 2 --epsilon 0.1 --delta 0.1", "is unknown: give it by --dimension"),
         ("lower --dimension 3 --examples 5 --delta 0.1", "ε and δ"),
         ("consistent --epsilon 0.1 --delta 0.1", "Name the class once"),
         ("consistent --class k-cnf --variables 5 --epsilon 0.1 --delta 0.1", "--variables and --k"),

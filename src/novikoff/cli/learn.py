@@ -250,8 +250,8 @@ def _resume(options: argparse.Namespace) -> tuple[None, Any, int]:
         changed["positive_label"] = options.positive_label
     if changed or not isinstance(inner, learner_registry.learner_class(options.learner or name)):
         raise InputError(
-            f"{options.resume}: is resumed with the settings that it began with, {model!r}: leave out --learner and the settings"
-            f" {', '.join(sorted(changed)) or name!r} that differ."
+            f"{options.resume}: is resumed with the settings that it began with, {model!r}: leave out --learner and the"
+            f" settings {', '.join(sorted(changed)) or name!r} that differ."
         )
     check_settings(model)
     return None, model, model_options.given_learner_settings(options).get("passes", 1)
