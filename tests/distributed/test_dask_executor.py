@@ -348,7 +348,7 @@ def test_the_command_line_learns_on_a_cluster(
     plain = str(tmp_path / "plain.json")
     assert main(["learn", names[0], "--learner", "perceptron", "--certificate", plain, "--quiet"]) == 0
     assert main(["verify", plain, names[0], "--scheduler", client.scheduler.address]) == 2
-    assert "is not of a cluster: leave out --scheduler" in capsys.readouterr().err
+    assert "is not a certificate of a cluster: leave out --scheduler" in capsys.readouterr().err
     assert main([*base, "--passes", "3"]) == 2
     assert "say --rounds" in capsys.readouterr().err
     assert main([*base, "--learner", "voted-perceptron", "--quiet"]) == 2
