@@ -38,6 +38,7 @@ from novikoff.server.storage.journal import iter_entries, open_read_only
 CREATE_DECODER = msgspec.json.Decoder(schemas.CreateRequest)
 KEY_HEADER = b"idempotency-key"
 KEY_PATTERN = re.compile(rb"[!-~]{1,200}")
+JSON_RESULTS = (msgspec.Struct, dict)
 Handler = Callable[[ApiRequest], Awaitable[Any]]
 QueryType = TypeVar("QueryType")
 
@@ -61,9 +62,10 @@ class HandlerEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self._registry.open:
             raise RequestError("The server is stopping.", "shutting-down", 503)
-        result = await self._handler(scope["request"])
-        if isinstance(result, msgspec.Struct | dict):
-            await scope["request"].respond(self._status, JSON, msgspec.json.encode(result))
+        request: ApiRequest = scope["request"]
+        result = await self._handler(request)
+        if isinstance(result, JSON_RESULTS):
+            await request.respond(self._status, JSON, msgspec.json.encode(result))
             return
         response = Response(status_code=self._status) if result is None else result
         if isinstance(response, StreamingResponse) and scope["method"] == "HEAD":

@@ -251,7 +251,7 @@ class ModelGroup:
 
     def apply(self, position: int, body: bytes) -> LearnOutcome:
         """Learn one entry by all models; return the champion's outcome."""
-        answer = LearnOutcome()
+        answer: LearnOutcome | None = None
         for served in self.members:
             if position > served.position and served.broken is None:
                 outcome = self._apply_to(served, body)
@@ -260,7 +260,7 @@ class ModelGroup:
                 if served.role == CHAMPION:
                     answer = outcome
         self.champion.check()
-        return answer
+        return answer or LearnOutcome()
 
     def _apply_to(self, served: ServedModel, body: bytes) -> LearnOutcome:
         """Let one model learn an entry. An unexpected failure stops this model only; the journal has the entry."""
