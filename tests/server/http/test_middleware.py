@@ -135,7 +135,7 @@ def test_a_token_expires_and_is_revoked(tmp_path: Path, monkeypatch: pytest.Monk
     expire_refresh(reader)
     assert reader.closed()
     assert reader.check(bearer_header(short)) == auth.UNKNOWN_TOKEN
-    with pytest.raises(InputError, match="no token 'x', but none at all"):
+    with pytest.raises(InputError, match="no token 'x'. Existing tokens: none"):
         auth.revoke_token(tmp_path, "x")
 
 

@@ -139,7 +139,7 @@ def test_invalid_tls_options_are_refused(fork_server: ForkServer, tmp_path: Path
     for certificate, key, sentence in (
         (junk, None, "TLS needs both"),
         (tmp_path / "none.pem", junk, r"none\.pem: can't be read: No such file"),
-        (junk, junk, "must be a certificate and its key, both PEM"),
+        (junk, junk, "must be a certificate and its key in PEM format"),
     ):
         options = ["--tls-certificate", str(certificate), *(["--tls-key", str(key)] if key else [])]
         with pytest.raises(AssertionError, match=sentence):

@@ -31,7 +31,7 @@ def get_served_encoding(state: Any, name: str = "") -> Encoding | None:
 
 def _log_unknown(model: str, column: str) -> None:
     fields = {**({"model": model} if model else {}), "column": column}
-    log.warning("ignoring columns that the model has not learned", extra={"fields": fields})
+    log.warning("columns that the model has not learned are ignored", extra={"fields": fields})
 
 
 def get_encoder(model: Any) -> Callable[[Any], Any]:
