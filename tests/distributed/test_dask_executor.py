@@ -159,14 +159,14 @@ def test_a_run_resumes_after_the_scheduler_dies(
                     scheduler.wait()
 
             with pytest.raises(InputError, match="The connection to the scheduler was lost"):
-                learner.fit(names, onlooker=kill)
+                learner.fit(names, on_round=kill)
     finally:
         for process in (scheduler, worker):
             process.kill()
             process.wait()
     seen: list[int] = []
     again = DistributedLearner(SGD(average=True), rounds=ROUNDS, mixing=mixing, client=client, checkpoint=checkpoint)
-    again.fit(names, onlooker=lambda number, _: seen.append(number))
+    again.fit(names, on_round=lambda number, _: seen.append(number))
     assert seen == [3]
     from novikoff.distributed.worker_tasks import serialize_model
 

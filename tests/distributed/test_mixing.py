@@ -372,10 +372,10 @@ def test_a_resumed_run_gives_the_same_bytes(tmp_path: Path) -> None:
                 raise RuntimeError("power cut")
 
         with pytest.raises(RuntimeError, match="power cut"):
-            DistributedLearner(AROW(), rounds=4, checkpoint=path).fit(pairs, onlooker=crash)
+            DistributedLearner(AROW(), rounds=4, checkpoint=path).fit(pairs, on_round=crash)
         seen: list[int] = []
         again = DistributedLearner(AROW(), rounds=4, checkpoint=path)
-        again.fit(pairs, onlooker=lambda number, _, seen=seen: seen.append(number))
+        again.fit(pairs, on_round=lambda number, _, seen=seen: seen.append(number))
         assert seen == [3, 4]
         assert to_bytes(again.model_) == to_bytes(whole.model_)
         assert again.ledger_.rounds == whole.ledger_.rounds
@@ -531,7 +531,7 @@ def test_a_run_with_a_dictionary_resumes_and_is_certified(tmp_path: Path) -> Non
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        DistributedLearner(Perceptron(), rounds=4, checkpoint=kept).fit(paths, onlooker=stop)
+        DistributedLearner(Perceptron(), rounds=4, checkpoint=kept).fit(paths, on_round=stop)
     done = DistributedLearner(Perceptron(), rounds=4, checkpoint=kept).fit(paths)
     assert to_bytes(done.model_) == to_bytes(whole.model_)
     assert find_differences(done.certify().document, paths) == []
@@ -553,7 +553,10 @@ def test_labels_are_agreed_on_before_anything_is_learned(tmp_path: Path) -> None
     for k, text in enumerate(["y,one,two\nb,1,0\nb,0,1\n", "y,one,two\nb,1,0\na,0,1\n"]):
         (tmp_path / f"{k}.csv").write_text(text)
     done = DistributedLearner(rounds=1).fit(str(tmp_path / "*.csv"), options=ReadOptions(label="y"))
-    assert done.model_._state.labels.listed() == ["b", "a"]  # as in a stream: the first that is no number is negative
+    assert done.model_._state.labels.listed() == [
+        "b",
+        "a",
+    ]  # as in a stream: the first label that is not a number is negative
     for k, text in enumerate(["1 1:1\n2 2:1\n", "3 1:1\n1 2:1\n"]):
         (tmp_path / f"{k}.svm").write_text(text)
     many = DistributedLearner(Kesler(), rounds=1)

@@ -140,7 +140,7 @@ def run(options: argparse.Namespace) -> int:
                 options=reading_options,
                 positive_label=options.positive_label,
                 classes=told,
-                onlooker=shown,
+                on_round=shown,
             )
         signals.raise_if_interrupted()
         report = _summarize(learner, time.perf_counter() - began)

@@ -56,8 +56,8 @@ class Checkpoint:
         ledger = DistributedLedger.from_list(head["rounds"])
         if len(ledger.rounds) > rounds:
             raise InputError(
-                f"{self.path}: the checkpoint has {len(ledger.rounds)} rounds, more than the requested {rounds}. Request"
-                " at least as many, or name another file."
+                f"{self.path}: the checkpoint has {len(ledger.rounds)} rounds, more than the requested {rounds}."
+                " Request at least as many, or name another file."
             )
         return ledger, body[8 + size :]
 

@@ -36,7 +36,7 @@ OTHER_LEARNERS_REASON = "only linear learners are supported, and Kesler, OneVsAl
 
 
 def prepare_model(learner: Any, rounds: int) -> Any:
-    """A fresh model of this kind for so many rounds, which are its passes; InputError where it can't be mixed."""
+    """Return an unfitted copy for this number of rounds; raise InputError if the learner does not support mixing."""
     check_positive_int(rounds=rounds)
     learner = inner_learner_of(learner) if isinstance(learner, Auto) else learner
     if not isinstance(learner, OnlineClassifier):

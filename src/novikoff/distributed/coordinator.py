@@ -284,7 +284,7 @@ def run_rounds(
     shards: Sequence[Shard],
     plan: Plan,
     done: tuple[DistributedLedger, bytes] | None = None,
-    onlooker: RoundCallback | None = None,
+    on_round: RoundCallback | None = None,
 ) -> tuple[bytes, DistributedLedger]:
     """Run all rounds, or those after the ones that are `done`; return the serialized model and the ledger."""
     if done is None:
@@ -296,8 +296,8 @@ def run_rounds(
         now = rounds.next(message, more=len(ledger.rounds) + 1 < plan.rounds)
         message = now.message
         ledger.rounds.append(now.done)
-        if onlooker is not None:
-            onlooker(len(ledger.rounds), now, ledger)
+        if on_round is not None:
+            on_round(len(ledger.rounds), now, ledger)
     model = worker_tasks.deserialize_model(message)
     if needs_two_classes(model) and len(model.classes_) < 2:
         raise InputError(f"All labels are {model.classes_[0]}. Learning needs at least two classes.")

@@ -93,14 +93,14 @@ class DistributedLearner(BaseEstimator):
         classes: Sequence[Any] | None = None,
         options: ReadOptions | None = None,
         positive_label: str | None = None,
-        onlooker: Callable[[int, RoundResult], None] | None = None,
+        on_round: Callable[[int, RoundResult], None] | None = None,
     ) -> Self:
         """Train on all shards, `rounds` times.
 
         `data` is one of: file names (also patterns like `part-*.svm.gz`), read with `options`; a Dask array or data
         frame with y, whose blocks of rows are the shards; a Dask bag of batches (X, y), whose partitions are the
         shards; a list of batches, delayed or not. `classes` names all labels in advance, which saves reading every
-        file first if there are more than two. `positive_label` learns one label against all others. `onlooker` is
+        file first if there are more than two. `positive_label` learns one label against all others. `on_round` is
         called after each round. SortedLabelsWarning, also kept in `warnings_`, is issued if shards seem to be sorted
         by label, and DefaultLearnerWarning if no learner was given.
         """
@@ -133,8 +133,8 @@ class DistributedLearner(BaseEstimator):
                 self.warnings_ = _sorted_label_warnings(now.label_orders, [shard.name for shard in given.shards])
             if saved_run is not None:
                 saved_run.write(ledger, now.message)
-            if onlooker is not None:
-                onlooker(number, now)
+            if on_round is not None:
+                on_round(number, now)
 
         message, self.ledger_ = run_rounds(executor, given.shards, plan, done, look)
         self.model_ = worker_tasks.deserialize_model(message)
