@@ -47,8 +47,11 @@ class Round(NamedTuple):
 def serve(source: Path, learner: str) -> Iterator[Server]:
     """Start the server of a source folder, with one model that has learned 2,000 examples."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        command = [sys.executable, "-m", "novikoff", "serve", "--data", folder, "--port", "0"]
         variables = os.environ | {"PYTHONPATH": str(source.resolve())}
+        serve_command = [sys.executable, "-m", "novikoff", "serve"]
+        usage = subprocess.run([*serve_command, "--help"], capture_output=True, text=True, env=variables, check=True)
+        option = "--data-dir" if "--data-dir" in usage.stdout else "--data"  # the name in older versions
+        command = [*serve_command, option, folder, "--port", "0"]
         child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables)
         try:
             assert child.stderr is not None
