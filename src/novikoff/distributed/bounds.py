@@ -25,7 +25,7 @@ from novikoff.distributed.ledger import DistributedLedger
 from novikoff.distributed.measure import round_up
 from novikoff.distributed.worker_tasks import deserialize_model, serialize_model
 from novikoff.ledger import ENERGY, WEIGHTED
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 SUPPORTED_LEARNERS = ("Perceptron", "MarginPerceptron", "PNormPerceptron", "BalancedWinnow", "Winnow")
 MIXED_COUNT_PREFIX = "M = Σ_n Σ_i μ_{i,n}·M_{i,n}: "

@@ -43,7 +43,7 @@ from novikoff.distributed.witness_search import find_witnesses, run_on_shards
 from novikoff.errors import InputError, NovikoffError
 from novikoff.learner_registry import name_of
 from novikoff.scheme_registry import model_class
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 
 def build_certificate(

@@ -26,7 +26,7 @@ from novikoff.certificates.spaces.base import find_space
 from novikoff.distributed import measure
 from novikoff.distributed.executor import Executor
 from novikoff.distributed.shards import Shard
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 MIN_SHARD_TERMS = 50_000
 """Minimum number of sampled terms of each shard."""

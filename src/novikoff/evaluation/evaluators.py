@@ -20,7 +20,7 @@ from novikoff.evaluation.score_store import ScoreStore
 DEFAULT_DELTA = 0.05
 UNLABELLED = -1
 MAX_SLICES = 1000
-"""Values of a column by which the error is split; others are counted together."""
+"""Maximum number of values of a column by which the error is split; others are counted together."""
 OTHER_VALUES = "(other values)"
 
 Codes = NDArray[np.int64]
@@ -104,7 +104,7 @@ class ClassificationEvaluator:
         self.tree_edges = edges + (self.tree_edges or 0)
 
     def _store(self, stores: tuple[ScoreStore, ScoreStore], numbers: NDArray[np.float64], true: Codes) -> None:
-        """Examples of a class that the model does not know are in neither store."""
+        """Store the scores by true class; skip examples of classes that the model does not know."""
         for code, store in enumerate(stores):
             store.add(numbers[true == code])
 
@@ -171,7 +171,7 @@ class ClassificationEvaluator:
         return figures
 
     def _slice_results(self) -> list[SliceResult]:
-        """The largest slices first."""
+        """Return the results of the slices, largest first."""
         return [
             SliceResult(name, count, errors, errors / count, error_interval(errors, count, self.delta))
             for name, (count, errors) in sorted(self._slices.items(), key=lambda item: (-item[1][0], item[0]))
