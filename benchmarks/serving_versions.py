@@ -64,16 +64,16 @@ def serve(source: Path, learner: str) -> Iterator[Server]:
 
 
 class CountingRequestLoop(RequestLoop):
-    """Asks a number of times, then closes its connection."""
+    """A client that sends `count` requests, then closes its connection."""
 
     def __init__(self, requests: list[bytes], times: list[float], count: int) -> None:
         super().__init__(requests, 0.0, times)
         self.left, self.done = count, asyncio.get_running_loop().create_future()
 
-    def ask(self) -> None:
+    def send_request(self) -> None:
         self.left -= 1
         if self.left >= 0:
-            super().ask()
+            super().send_request()
         else:
             self.transport.close()
             self.done.set_result(None)
@@ -82,17 +82,17 @@ class CountingRequestLoop(RequestLoop):
 def measure_round(server: Server, requests: list[bytes], clients: int, count: int) -> Round:
     times: list[float] = []
 
-    async def ask_all() -> None:
+    async def run_clients() -> None:
         loop = asyncio.get_running_loop()
-        askers = [CountingRequestLoop(requests[37 * k :] + requests, times, count // clients) for k in range(clients)]
-        for asker in askers:
-            await loop.create_connection(lambda asker=asker: asker, "127.0.0.1", server.port)  # type: ignore[misc]
-        await asyncio.gather(*(asker.done for asker in askers))
+        loops = [CountingRequestLoop(requests[37 * k :] + requests, times, count // clients) for k in range(clients)]
+        for client in loops:
+            await loop.create_connection(lambda client=client: client, "127.0.0.1", server.port)  # type: ignore[misc]
+        await asyncio.gather(*(client.done for client in loops))
 
     import uvloop
 
     before = server.cpu_seconds()
-    uvloop.run(ask_all())
+    uvloop.run(run_clients())
     cpu = server.cpu_seconds() - before
     times.sort()
     return Round(statistics.median(times), times[int(0.99 * len(times))], cpu / len(times))
