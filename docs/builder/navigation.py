@@ -26,6 +26,7 @@ PARTS = (
             "docs/kernels",
             "docs/ensembles",
             "docs/network",
+            "docs/probabilities",
             "docs/concepts",
             "docs/experiments",
         ),
