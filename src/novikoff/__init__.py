@@ -47,6 +47,7 @@ _HOME = {
     "certify": "certificates.certificate",
     "verify": "certificates.verify",
     "evaluate": "evaluation.evaluate",
+    "explain": "explanation",
     "read": "data.read",
     "with_columns": "data.raw.table",
     "separable": "certificates.separability.decide",
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
     from novikoff.errors import UnknownColumnsWarning as UnknownColumnsWarning
     from novikoff.errors import WeightOverflowError as WeightOverflowError
     from novikoff.evaluation.evaluate import evaluate as evaluate
+    from novikoff.explanation import explain as explain
     from novikoff.feature_map import FeatureMap as FeatureMap
     from novikoff.ledger import Ledger as Ledger
     from novikoff.linear.arow import AROW as AROW

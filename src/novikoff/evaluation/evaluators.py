@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from novikoff.evaluation import curves
 from novikoff.evaluation.baselines import BaselineCounts
-from novikoff.evaluation.confusion import ConfusionMatrix, LabelSetCounts, macro_average, weighted_average
+from novikoff.evaluation.confusion import ClassMetrics, ConfusionMatrix, LabelSetCounts, macro_average, weighted_average
 from novikoff.evaluation.intervals import error_interval
 from novikoff.evaluation.probabilities import ProbabilityLosses, expected_calibration_error, reliability_bins
 from novikoff.evaluation.results import ClassificationResult, LabelSetResult, SliceResult
+from novikoff.evaluation.score_histogram import score_histogram
 from novikoff.evaluation.score_store import ScoreStore
 
 DEFAULT_DELTA = 0.05
@@ -134,6 +135,7 @@ class ClassificationEvaluator:
             classes=classes,
             confusion=self.matrix.counts.tolist(),
             per_class=dict(zip(classes, metrics, strict=True)),
+            micro=ClassMetrics(*[self.matrix.accuracy] * 3, examples),
             macro=macro_average(present),
             weighted=weighted_average(metrics),
             majority_accuracy=self.baselines.majority_accuracy,
@@ -158,6 +160,7 @@ class ClassificationEvaluator:
             "average_precision": curves.average_precision(positives, negatives),
             "roc": tuple(side.tolist() for side in roc),
             "precision_recall": tuple(side.tolist() for side in precision_recall),
+            "score_histogram": score_histogram(positives, negatives),
         }
 
     def _probability_figures(self) -> dict[str, Any]:
