@@ -1,4 +1,4 @@
-"""Builds the compiled library: `python -m novikoff._compiled.build`.
+"""Build the compiled library: `python -m novikoff._compiled.build`.
 
 Every kernel of the manifest is compiled to an object file of its own, for each CPU level that is asked for; the object
 files of a level are linked to one library. Needs Numba and a linker: `cc`, or the package ziglang.
@@ -90,11 +90,11 @@ class LibraryBuild:
         numbers = {name: str(k) for k, name in enumerate(files)}
         groups: dict[str, int] = {}
         for kernel, group in made_of.items():
-            spelled = " ".join(numbers[name] for name in files if name in group)
-            if spelled not in groups:
-                groups[spelled] = len(groups)
-                yield f"group {spelled}"
-            yield f"kernel {kernel.symbol} {groups[spelled]}"
+            group_text = " ".join(numbers[name] for name in files if name in group)
+            if group_text not in groups:
+                groups[group_text] = len(groups)
+                yield f"group {group_text}"
+            yield f"kernel {kernel.symbol} {groups[group_text]}"
 
 
 def _checksum(path: Path) -> int:
@@ -103,7 +103,7 @@ def _checksum(path: Path) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m novikoff._compiled.build", description="Builds the compiled library."
+        prog="python -m novikoff._compiled.build", description="Build the compiled library."
     )
     parser.add_argument(
         "--level", action="append", choices=[HOST_LEVEL, ALL_LEVELS, *LEVELS], help="default: that of this machine"

@@ -142,7 +142,7 @@ class EntryPoint:
 
 
 class ArrayReader:
-    """The function that reads address, shape and strides of an array of so many dimensions."""
+    """Return the function that reads address, shape and strides of an array with `ndim` dimensions."""
 
     def __init__(self, module: Any, function: Any, dimensions: int) -> None:
         self.module, self.function, self.dimensions = module, function, dimensions

@@ -1,4 +1,4 @@
-"""The compiled library: found beside this file, checked, loaded, and asked for kernels.
+"""Find the compiled library beside this file, check and load it, and look kernels up in it.
 
 There is one file for each CPU level, and a list of checksums. In a checkout, where `make kernels` builds them, the list
 also says from which source files each kernel was made; a kernel is not used if one of them has changed.

@@ -1,4 +1,4 @@
-"""The manifest: every kernel of the library with the types of its arguments (see `signature.py`), a line each.
+"""Read the manifest: every kernel of the library with the types of its arguments (see `signature.py`), a line each.
 
 Also: which source files a kernel is made of.
 """

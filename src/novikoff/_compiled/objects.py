@@ -1,4 +1,4 @@
-"""Object files: compiled by several processes, and kept while the code that they were compiled from is the same."""
+"""Compile object files in several processes, and keep them while their source code is the same."""
 
 from __future__ import annotations
 

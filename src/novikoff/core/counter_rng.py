@@ -1,4 +1,4 @@
-"""Random numbers that depend on their place alone: a stream draws the same ones however it is cut.
+"""Counter-based random numbers: the draw for (row, column) does not depend on batch boundaries.
 
 SplitMix64 (Steele, Lea and Flood 2014) of a seed, a kind, a row and a column; and from a number between 0 and 1 a draw
 from Poisson's distribution, by inversion.

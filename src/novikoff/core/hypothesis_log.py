@@ -113,8 +113,10 @@ def count_candidate_mistakes(
     candidates: NDArray[np.int64],
     mistakes: NDArray[np.int64],
 ) -> None:
-    """Add the mistakes that each candidate, in ascending order, makes on those of these rows that came after it was
-    made; `time` examples came before the rows. The run is at its beginning."""
+    """Add the mistakes that each candidate, in ascending order, makes on the rows after the example that made it.
+
+    `time` examples precede the rows. The run is at its beginning.
+    """
     examples, scores, at = np.flatnonzero(block.is_example()), np.empty(len(block.labels)), 0
     for c, hypothesis in enumerate(candidates.tolist()):
         replay(run, log, at, hypothesis)

@@ -28,7 +28,7 @@ class Trees(NamedTuple):
     feature: NDArray[np.int32]
     threshold: NDArray[np.float64]
     shares: NDArray[np.float64]
-    """Of each class among the examples that came to a node: a row for each node, or none where trees only vote."""
+    """The share of each class among the examples of a node: a row for each node, or none where trees only vote."""
     codes: NDArray[np.int32]
     """The class with the largest share, the first of equals."""
 

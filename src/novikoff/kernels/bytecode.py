@@ -1,4 +1,4 @@
-"""A kernel expression as a small program, so that one compiled loop evaluates them all.
+"""Compile kernel expressions to small programs, which one compiled loop evaluates.
 
 The program is in postfix order: each step takes from the top of a stack of rows and puts its result there. A row holds
 the values of one example with many others. All arithmetic is that of single numbers in a fixed order, so that a value

@@ -200,9 +200,7 @@ def polynomial(of: Any, constant: Any = 1.0, scale: float = 1.0) -> Kernel:
     c₀ + c₁·K + c₂·K² + …, all c ≥ 0."""
     if isinstance(of, Kernel):
         if not hasattr(constant, "__iter__"):
-            raise InputError(
-                f"A polynomial of a kernel needs its coefficients, such as [0, 1, 2], but {constant!r} came."
-            )
+            raise InputError(f"A polynomial of a kernel needs its coefficients, such as [0, 1, 2], got {constant!r}.")
         return Series(of, tuple(float(c) for c in constant))
     return Polynomial(of, constant, scale)
 

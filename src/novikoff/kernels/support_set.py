@@ -21,7 +21,7 @@ from novikoff.errors import InputError
 from novikoff.kernels.bytecode import Program, allocate_stack, evaluate
 
 MAX_PANEL_FEATURES = 8192  # features up to which panels are made
-MAX_VALUES_PER_NONZERO = 32  # one in so many values must not be 0
+MAX_VALUES_PER_NONZERO = 32  # at least one in this number of values is not 0
 EVALUATION_BLOCK_VALUES = 512  # values that a program is run for: few enough to stay near
 MIN_PRODUCTS_PER_THREAD = 4_000_000  # products from which on a second thread is worth its start
 
@@ -32,7 +32,7 @@ class SupportSet(NamedTuple):
     width: int
     begins: NDArray[np.int64]
     ends: NDArray[np.int64]
-    """Example q has the terms begins[q] to ends[q]; so many, too, where it is in a panel."""
+    """Example q has the terms begins[q] to ends[q] − 1; in a panel these are their number only."""
     indices: NDArray[np.uint32]
     values: NDArray[np.floating]
     squares: NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""What ordinary compiled Python can't say about text: 64 bytes at a time, and eight numbers at a time.
+"""Scan text 64 bytes at a time and parse eight numbers at a time, as LLVM code.
 
 A text is an array of bytes with at least PADDING_BYTES bytes of room before its first and after its last byte, so
 that whole words may be read anywhere in it. Masks have bit i for byte i of 64 neighbours.

@@ -126,8 +126,8 @@ class _ColumnDotBuilder:
         arg_types = [self.values.type.pointee, self.weights.type.pointee]
         self.flags = ("contract",) if all(isinstance(kind, ir.FloatType) for kind in arg_types) else ()
         if indices is not None:
-            # Whose weights are asked for ahead: those of the next row, as far as it may be as long as this one, or of
-            # this row where there are not so many terms any more.
+            # The terms whose weights are prefetched: those of the next row, assumed to be as long as this one, or of
+            # this row at the end of the array.
             length = b.extract_value(target.make_array(indices[0])(target, b, indices[1]).shape, 0)
             after = b.add(start, count)
             there = b.icmp_signed("<=", b.add(after, count), length)

@@ -99,13 +99,13 @@ class Avx512Builder:
         return self.loaded(text, at, self.octets), self.loaded(text, self.b.add(at, self.number(64)), self.octets)
 
     def picked(self, table: tuple[Any, Any], ends: Any, which: list[int], width: int) -> Any:
-        """So many bytes up to and with each of these ends, which are numbers of bytes of the table."""
+        """Return `width` bytes up to and with each of these ends, which are positions in the table."""
         places = self.chosen(ends, [k for k in which for _ in range(width)])
         places = self.b.add(places, self.repeated(self.octets, *range(1 - width, 1)))
         return self.call("x86.avx512.vpermi2var.qi.512", self.octets, table[0], places, table[1])
 
     def kept(self, lengths: Any, which: list[int], width: int) -> Any:
-        """Return the bits of the bytes before each end, as many as `lengths` says; none where there are more than fit."""
+        """Return the bits of the `lengths` bytes before each end; none where there are more than fit."""
         begin = self.b.sub(self.repeated(self.octets, width - 1), lengths)
         begin = self.chosen(begin, [k for k in which for _ in range(width)])
         inside = self.bits(">=", self.repeated(self.octets, *range(width)), begin)
@@ -137,7 +137,7 @@ class Avx512Builder:
         digits = self.where(kept, b.sub(raw, self.repeated(self.octets, ord("0"))), zeros)
         there, before = (self.repeated(self.octets, *range(k, k + NUMBER_BYTES)) for k in (0, -1))
         digits = self.call("x86.avx512.pshuf.b.512", self.octets, digits, self.where(upto, before, there))
-        # A second point is no digit: it is still there.
+        # A second point remains, and is not a digit.
         wrong = self.some(self.bits(">", digits, self.repeated(self.octets, 9)), NUMBER_BYTES)
         wrong = b.or_(wrong, self.none(b.xor(kept, point), NUMBER_BYTES))
         return digits, upto, self.some(minus, NUMBER_BYTES), wrong
@@ -186,8 +186,8 @@ class Avx512Builder:
         return self.b.zext(self.b.bitcast(found, self.ir.IntType(ends.type.count)), self.i64)
 
     def relative(self, text: Any, marks: Any, k: Any, count: int) -> tuple[list[Any], Any, Any]:
-        """So many marks from k on: a table for each half of them, from the mark before it on; where each is in its
-        table; and how many bytes there are between it and the mark before."""
+        """Return, for `count` marks from k on: a table for each half of them, from the mark before it on; the position
+        of each in its table; and the number of bytes between it and the mark before."""
         b, kind = self.b, self.vector(32, count)
         before = b.sub(k, self.number(1))
         here, previous = self.loaded(marks, k, kind), self.loaded(marks, before, kind)

@@ -192,8 +192,8 @@ def store_vector(builder: Any, array: Any, at: Any, vector: Any) -> None:
 
 
 def spread(builder: Any, marks: Any, at: Any, base: Any, mask: Any) -> Any:
-    """Eight at a time whether there are so many or not: a loop of the right length would end each time where the
-    processor does not expect it."""
+    """Write eight positions at a time, even where fewer bits are set: the end of a loop of the exact length would be
+    mispredicted each time."""
     from llvmlite import ir
 
     i64 = ir.IntType(64)

@@ -1,4 +1,4 @@
-"""Steps for eight weights at a time, of learners that keep two numbers for each: w, and what w is made from.
+"""Update eight weights at a time, for learners that keep two numbers for each: w, and the number that w derives from.
 
 Both stand side by side, so that a step reads and writes one place in memory. In double precision, stored in the
 precision of the weights, for each term of an example:

@@ -1,4 +1,4 @@
-"""From the scores of columns to what speaks for each class, what is predicted, and whether that was right."""
+"""Decode the scores of columns: a score for each class, the prediction, and whether it is right."""
 
 from __future__ import annotations
 

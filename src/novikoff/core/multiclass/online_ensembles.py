@@ -1,4 +1,4 @@
-"""Ensembles that learn online: how members are made of columns of weights, and how often each learns an example.
+"""Online ensembles: members as columns of weights, and how often each member learns an example.
 
 Every member tells all classes from each other by one column a class (one-vs-all); member m of class c is column
 c·members + m, so that columns of a new class come after all others. Bagged members learn each example k times, k drawn

@@ -1,4 +1,4 @@
-"""Preferences i ≻ j among scored things, and who is to blame where scores don't agree with them.
+"""Compute the gradients of preferences i ≻ j among scored items: which items are updated where scores disagree.
 
 A preference is an example of the binary learner in a larger space: x_ij has x in block i and −x in block j, and is
 positive. Its score is s = s_i − s_j; the learner's loss gives its gradient. Of several preferences of one example

@@ -1,4 +1,4 @@
-"""How a prediction of many outcomes is made of columns of weights, and what an example asks of each column.
+"""Multiclass schemes: how columns of weights predict many outcomes, and what each column learns from an example.
 
 Reductions make one binary problem of each column: `binary_target` says which side of it an example is on, 0 for
 neither, and the learner's loss and updater do the rest.
@@ -19,8 +19,8 @@ Preferences see all columns together (core/multiclass/pairwise_gradients.py):
 Ensembles that learn online (core/multiclass/online_ensembles.py), `Bagged` and `Boosted`, have members of one column
 a class.
 
-Every scheme says how many columns so many known classes take, what it predicts (`decoding.py`), and what moves
-(`moving.py`). All schemes are one type with a `kind`, so that the loop is compiled once for all of them.
+Every scheme defines the number of columns for the known classes, the prediction (`decoding.py`), and the gradients of
+the columns (`gradients.py`). All schemes are one type with a `kind`, so that the loop is compiled once for all of them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Targets(NamedTuple):
 
 
 class MulticlassWorkspace(NamedTuple):
-    """Room to work on one example: a score and a signal for each column, and what a scheme needs beside them."""
+    """Buffers for one example: a score and a gradient for each column, and spare numbers for the scheme."""
 
     scores: NDArray[np.float64]
     gradients: NDArray[np.float64]
@@ -113,7 +113,7 @@ class Scheme(NamedTuple):
     members: int = 0
     """Ensembles: how many there are."""
     luck: NDArray[np.float64] = NO_TABLE
-    """Ensembles: [example][member], what the draws are made from."""
+    """Ensembles: [example][member], uniform random numbers for the draws."""
     sums: NDArray[np.float64] = NO_TABLE
     """Boosted: [member][right or wrong], the weight of the examples that it got right, and wrong."""
 

@@ -69,7 +69,7 @@ class ColumnUpdate(NamedTuple):
 
     columns: int
     whole: bool
-    """Whether all columns are one long vector, and their signals one update."""
+    """Whether all columns are one long vector, and their gradients one update."""
     gradients: NDArray[np.float64]
     times: NDArray[np.int64]
     """Each column's step."""
@@ -103,7 +103,7 @@ def next_updated(gradients: NDArray[np.float64], n_columns: int, c: int) -> int:
 
 @compiled
 def updates_many(gradients: NDArray[np.float64], n_columns: int) -> bool:
-    """Return whether so many columns have a gradient that one loop over all columns of a feature is faster."""
+    """Return whether one loop over all columns of a feature is faster: where more than three have a gradient."""
     n_updated = 0
     for c in range(n_columns):
         n_updated += gradients[c] != 0.0
@@ -175,7 +175,7 @@ def _update_columns_ada_grad(updater: AdaGrad, rows: Rows, i: int, stride: int, 
         if averaged:
             for c in range(n_columns):
                 before[c] = np.float64(updater.weights[base + c, 0])
-        # A step is the same whichever of its two factors is the value and whichever the signal.
+        # A step is symmetric in its two factors, the value and the gradient.
         max_abs = max(
             max_abs, dense_adagrad_step(gradients, 0, n_columns, updater.weights[base - 1 :], x, updater.rate)
         )

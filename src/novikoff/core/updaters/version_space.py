@@ -1,4 +1,4 @@
-"""A finite class of hypotheses, and those of them that no example has contradicted: the version space.
+"""The version space: the hypotheses of a finite class that no example has contradicted.
 
 A hypothesis is a box with a sign: it says `flip` where low ≤ x_c ≤ high for each of its columns c, and −flip elsewhere.
 That covers conjunctions (every x_c at least ½), disjunctions (not every x_c below ½), thresholds and intervals; what a

@@ -36,7 +36,7 @@ N_MEMBERS = 4
 AROW, ADAGRAD, COMBINED, PERCEPTRON = 0, 1, 2, 3
 FEATURE_SCALE, AROW_WEIGHT, VARIANCE, ADAGRAD_WEIGHT, SQUARED_GRADIENTS, PERCEPTRON_WEIGHT = 0, 1, 2, 3, 4, 5
 SLOT_FIELDS = 6
-# Where each number lives in Council.scalars: the examples seen, Σ Σ (x_j/s_j)² over them, and of each member its vote,
+# Entries of WeightedMajority.scalars: the examples seen, Σ Σ (x_j/s_j)² over them, and of each member its vote,
 # its mistakes and the sum of the squares of its scores.
 N_STEPS, TOTAL_SQ_LENGTH, VOTES, ERRORS, SCORE_SQUARES = 0, 1, 2, 6, 10
 N_SCALARS = SCORE_SQUARES + N_MEMBERS
