@@ -57,7 +57,7 @@ def test_every_learner_learns_predicts_and_is_inspected(
 ) -> None:
     model = str(tmp_path / "m.model")
     extra = {"p-norm-perceptron": ["--p", "3"], "winnow": ["--threshold", "2"], "winnow-r": ["--threshold", "2"]}
-    if learner_registry.learner_class(name)()._feature_range()[0] > -math.inf:
+    if learner_registry.learner_class(name)()._spec().feature_range[0] > -math.inf:
         data.write_text("+1 1:1 3:1\n-1 2:1 3:1\n+1 1:1\n-1 2:1 9:1\n")
     assert main(["learn", str(data), "--learner", name, "--save", model, "--quiet", *extra.get(name, [])]) == 0
     assert "mistakes" in capsys.readouterr().out

@@ -79,7 +79,9 @@ class Check:
         self.problems: list[str] = []
         self.stopped = threading.Event()
         self.X, self.y = data(name, 0)
-        self.grows = name not in FIT_ONLY and getattr(self.model, "_fixed_width_reason", lambda: None)() is None
+        self.grows = name not in FIT_ONLY and (
+            not hasattr(self.model, "_spec") or self.model._spec().fixed_width_reason is None
+        )
         self.has_one = hasattr(self.model, "learn_one")
         self.model.fit(self.X, self.y)
 
