@@ -247,7 +247,7 @@ def _read_auto(model: BinaryAuto, row: Any, label: Any) -> _Linear:
     scalars, notes = updater.scalars, updater.notes
     names = votes.AROW_WEIGHT, votes.ADAGRAD_WEIGHT, votes.PERCEPTRON_WEIGHT
     slots = np.concatenate([[0], row.indices.astype(np.int64) + 1])
-    arow, adagrad, perceptron = (updater.slots[slots, name].astype(np.float64) for name in names)
+    arow, adagrad, perceptron = (updater.weights[slots, name].astype(np.float64) for name in names)
     steps = max(1.0, float(scalars[votes.N_STEPS]))
     arow -= updater.sums[slots, 0] / steps**updater.arow_tail
     adagrad -= updater.sums[slots, 1] / steps**updater.adagrad_tail
