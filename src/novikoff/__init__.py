@@ -1,6 +1,7 @@
-"""novikoff: linear classifiers from streams, one example at a time, each model with its ledger.
+"""Linear classifiers for streams, with mistake counts, bounds and certificates for each model.
 
-Names are imported when they are first used: `import novikoff` itself costs nothing.
+Learners follow scikit-learn's interface (`fit`, `predict`, `partial_fit`) and learn single examples with `learn_one`.
+Names are imported on first use, so `import novikoff` is fast.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from novikoff.evaluation.score_store import ScoreStore
 DEFAULT_DELTA = 0.05
 UNLABELLED = -1
 MAX_SLICES = 1000
-"""Values of a column by which the error is split; others are counted together."""
+"""Maximum number of values of a column by which the error is split; others are counted together."""
 OTHER_VALUES = "(other values)"
 
 Codes = NDArray[np.int64]
@@ -105,7 +105,7 @@ class ClassificationEvaluator:
         self.tree_edges = edges + (self.tree_edges or 0)
 
     def _store(self, stores: tuple[ScoreStore, ScoreStore], numbers: NDArray[np.float64], true: Codes) -> None:
-        """Examples of a class that the model does not know are in neither store."""
+        """Store the scores by true class; skip examples of classes that the model does not know."""
         for code, store in enumerate(stores):
             store.add(numbers[true == code])
 
@@ -124,18 +124,18 @@ class ClassificationEvaluator:
         self.matrix.reserve(len(classes))
         metrics = self.matrix.class_metrics()
         present = [m for m, column in zip(metrics, self.matrix.counts.sum(axis=0), strict=True) if m.support or column]
-        errors, examples = self.matrix.errors, self.matrix.examples
+        errors, examples, accuracy = self.matrix.errors, self.matrix.examples, self.matrix.accuracy
         return ClassificationResult(
             examples=examples,
             errors=errors,
-            accuracy=self.matrix.accuracy,
+            accuracy=accuracy,
             error=errors / examples if examples else 0.0,
             error_interval=error_interval(errors, examples, self.delta),
             confidence=1.0 - self.delta,
             classes=classes,
             confusion=self.matrix.counts.tolist(),
             per_class=dict(zip(classes, metrics, strict=True)),
-            micro=ClassMetrics(*[self.matrix.accuracy] * 3, examples),
+            micro=ClassMetrics(accuracy, accuracy, accuracy, examples),
             macro=macro_average(present),
             weighted=weighted_average(metrics),
             majority_accuracy=self.baselines.majority_accuracy,
@@ -174,7 +174,7 @@ class ClassificationEvaluator:
         return figures
 
     def _slice_results(self) -> list[SliceResult]:
-        """The largest slices first."""
+        """Return the results of the slices, largest first."""
         return [
             SliceResult(name, count, errors, errors / count, error_interval(errors, count, self.delta))
             for name, (count, errors) in sorted(self._slices.items(), key=lambda item: (-item[1][0], item[0]))
