@@ -43,7 +43,7 @@ class FeatureMap(BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Takes note of the number of features, and of their names."""
-        chosen, batch = MapSpec.spelled(self.feature_map, self.feature_map_bits), validation.validate_batch(X)
+        chosen, batch = MapSpec.parse(self.feature_map, self.feature_map_bits), validation.validate_batch(X)
         _check_rows(batch)
         chosen.columns(batch.features)
         self.n_features_in_ = batch.features
@@ -60,7 +60,7 @@ class FeatureMap(BaseEstimator):
         known = None if names is None else names.tolist()
         validation.check_features(type(self).__name__, self.n_features_in_, known, batch)
         _check_rows(batch)
-        mapper = Mapper(MapSpec.spelled(self.feature_map, self.feature_map_bits))
+        mapper = Mapper(MapSpec.parse(self.feature_map, self.feature_map_bits))
         try:
             pieces = [rows for rows, _, _ in mapper.pieces(batch.rows, batch.features)]
         except UnmappableRowError as problem:
@@ -72,7 +72,7 @@ class FeatureMap(BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of all columns: x0*x1 or, where features have names, size*age."""
-        chosen = MapSpec.spelled(self.feature_map, self.feature_map_bits)
+        chosen = MapSpec.parse(self.feature_map, self.feature_map_bits)
         names = getattr(self, "feature_names_in_", input_features)
         known = [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(name) for name in names]
         return np.array([chosen.name(j, known) for j in range(chosen.columns(len(known)))], object)

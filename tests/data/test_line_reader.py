@@ -92,7 +92,7 @@ def test_lines_of_all_lengths_are_read_in_tiles_of_all_sizes(
     expected = read_files(path, threads=1, bad_lines="skip")
     with pytest.raises(InputError) as raised:
         read_files(path, threads=1)
-    assert str(raised.value) == f"{path}:400: expected index:value with a number as value, but '7:x' came."
+    assert str(raised.value) == f"{path}:400: expected index:value with a number as value, got '7:x'."
     monkeypatch.setattr(svmlight, "get_thread_tile", lambda: Tile(allocate_tile_text(size), *allocate_marks(size)))
     for block in (None, 700, 5000):
         assert read_files(path, threads=threads, bad_lines="skip", block=block) == expected
@@ -164,5 +164,5 @@ def test_a_span_decodes_the_bytes_of_the_file(tmp_path: Path) -> None:
     path.write_bytes("äöü\n".encode())
     with open_source(str(path)) as found:
         span: FileSpan = next(found.spans(100))
-        assert (span.spelled(0, 4), span.spelled(1, 4)) == ("äö", "\\xa4ö")
+        assert (span.decode(0, 4), span.decode(1, 4)) == ("äö", "\\xa4ö")
         assert os.fstat(span.number).st_size == span.stop

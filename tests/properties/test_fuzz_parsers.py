@@ -63,7 +63,7 @@ MIXED = b"y,a,b,c,d\nyes,1,red,2,x\nno,3,green,4,z\n"
 
 
 def table(content: bytes, kind: type[Csv] = Csv, **options: Any) -> Format:
-    return kind.settled(ReadOptions(**options), content, "it")
+    return kind.from_options(ReadOptions(**options), content, "it")
 
 
 FORMATS: dict[str, list[Format]] = {

@@ -60,7 +60,7 @@ class FileTrainer:
     def take(self, batch: Batch, onlooker: ProgressCallback | None = None) -> Any:
         """The next examples of the reading; returns their labels as the model takes them: −1 and +1, 0 for those that
         are left out, of two."""
-        return self._learn(self._prepare_state(batch), batch.settled(), onlooker or NullProgress())
+        return self._learn(self._prepare_state(batch), batch.to_numpy(), onlooker or NullProgress())
 
     def shown(self, batches: Iterable[Batch], see: Any) -> None:
         """All of these examples, and each batch with its labels to `see`, where there is one."""
@@ -115,7 +115,7 @@ class FileTrainer:
         try:
             self.model._ensure_capacity(state, batch.features)
         except ModelTooLarge as problem:
-            raise self._too_wide_error(state, batch.settled(), problem.limit) from None
+            raise self._too_wide_error(state, batch.to_numpy(), problem.limit) from None
         return state
 
     def _too_wide_error(self, state: ModelState, batch: Batch, limit: int) -> ModelTooLarge:

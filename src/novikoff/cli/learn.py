@@ -231,7 +231,7 @@ def _run_passes(
         else multiclass_options.wrap_multiclass(_choose_inner_learner(learner, name, options), name, options, found)
     )
     check_settings(model)
-    first = first.settled()
+    first = first.to_numpy()
     ledger = model.ledger_ if options.resume else None
     already, mistakes = (ledger.examples, ledger.mistakes) if ledger is not None else (0, 0)
     progress = TrainingProgress(quiet=options.quiet, already=already, mistakes=mistakes)

@@ -74,7 +74,7 @@ def check_width(batch: Batch, reading: DataReader, needed: Callable[[int], int],
     limit = model_limit()
     if needed(batch.features) > limit:
         columns = None if reading.names is None else reading.names.columns
-        raise build_batch_too_wide_error(batch.settled(), reading, needed, limit, columns)
+        raise build_batch_too_wide_error(batch.to_numpy(), reading, needed, limit, columns)
     check_isolated_indices(batch, reading, needed, before)
 
 
@@ -83,7 +83,7 @@ def check_isolated_indices(batch: Batch, reading: DataReader, needed: Callable[[
     a model that had `before` features: such an index is rather wrong than one of many features."""
     has_indices = reading.options.feature_map is None and reading.format is not None and not reading.format.bits_used
     if batch.features - before > MIN_FEATURES_ADDED and has_indices and isinstance(batch.rows, Sparse):
-        check_isolated_terms(batch.settled(), batch.features, needed, before)
+        check_isolated_terms(batch.to_numpy(), batch.features, needed, before)
 
 
 def check_isolated_terms(rows_with_place: Any, features: int, needed: Callable[[int], int], before: int) -> None:

@@ -74,7 +74,7 @@ def check_options(options: ReadOptions) -> ReadOptions:
     if options.feature_map is not None:
         from novikoff.data.feature_maps import MapSpec
 
-        MapSpec.spelled(options.feature_map, options.feature_map_bits)
+        MapSpec.parse(options.feature_map, options.feature_map_bits)
     elif options.feature_map_bits is not None:
         raise InputError("--feature-map-bits is for the products of a --feature-map: leave it out.")
     if options.collisions not in COLLISIONS:

@@ -77,7 +77,7 @@ def _read_grade(batch: Batch, i: int) -> float:
     except (TypeError, ValueError):
         grade = np.nan
     if not np.isfinite(grade):
-        raise InputError(f"{batch.where(i)}: a grade must be a number, but {label!r} came.")
+        raise InputError(f"{batch.where(i)}: a grade must be a number, got {label!r}.")
     return grade
 
 

@@ -53,8 +53,8 @@ class DataFiles:
 
     def _width(self, reading: DataReader, batch: Batch) -> int:
         """The number of columns: that of the table or of the slots, or else found by reading the files once before."""
-        settled = reading.format
-        if batch.table or self.options.feature_map_bits or (settled is not None and settled.bits_used):
+        fmt = reading.format
+        if batch.table or self.options.feature_map_bits or (fmt is not None and fmt.bits_used):
             return batch.features
         if any(not is_builtin(t) and not Path(t).is_file() for t in self.titles):
             raise InputError("features must be given where the data comes from a pipe: it can't be read twice.")
@@ -241,7 +241,7 @@ def _decode_labels(batch: Batch) -> NDArray[Any]:
 
 def _check_width(batch: Batch, features: int) -> None:
     if batch.features > features:
-        raise InputError(f"{batch.title}: features is {features}, but {batch.features} columns came.")
+        raise InputError(f"{batch.title}: expected at most {features} features, got {batch.features} columns.")
 
 
 def _build_examples(batch: Batch, features: int, columns: list[str] | None) -> ExampleBatch:

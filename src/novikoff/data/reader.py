@@ -75,7 +75,7 @@ class Batch:
         )
         return replace(self, rows=rows, parsed=of_some)
 
-    def settled(self) -> Batch:
+    def to_numpy(self) -> Batch:
         """The same with NumPy's arrays, where that is there (see `_compiled/buffers.py`)."""
         keys: Any = self.parsed.keys
         if type(keys) is not Buffer or buffers_in_use():
@@ -137,7 +137,7 @@ class DataReader:
         if self.shuffler is not None:  # before the map, which makes rows many times as long
             batches = self.shuffler.reorder(self, batches)
         for batch in batches if self.options.feature_map is None else self._map_batches(batches):
-            yield batch.settled()
+            yield batch.to_numpy()
 
     def _read_files(self) -> Iterator[Batch]:
         """All examples with their own features, in the order of the files."""
@@ -179,7 +179,7 @@ class DataReader:
             raise InputError("--feature-map has no names for its products: leave out --hash-bits 0 and --keep-names.")
         from novikoff.data.feature_maps import MapSpec
 
-        return MapSpec.spelled(self.options.feature_map, self.options.feature_map_bits or bits)
+        return MapSpec.parse(self.options.feature_map, self.options.feature_map_bits or bits)
 
     def _map_batches(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         from novikoff.data.feature_maps import Mapper
@@ -379,7 +379,7 @@ class DataReader:
             check_options_apply(self.options, kind, name)
             prefers_max = self.options.prefer_largest and "collisions" in kind.options
             collisions = "max" if prefers_max else self.options.collisions
-            self.format = kind.settled(replace(self.options, collisions=collisions), head, feed.title)
+            self.format = kind.from_options(replace(self.options, collisions=collisions), head, feed.title)
             self.format_from_this_run = not self.options.unlabelled
             self.doubts += [*formats.find_format_doubts(feed.title, name, self.options.format), *self.format.doubts()]
         else:

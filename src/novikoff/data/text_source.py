@@ -59,7 +59,7 @@ class TextBlock:
         self.text[end : end + PADDING_BYTES] = 0
         self.stop, self.text_bytes_read, self.title = end, end - PADDING_BYTES, title
 
-    def spelled(self, start: int, stop: int) -> str:
+    def decode(self, start: int, stop: int) -> str:
         return decode_text(self.text[start:stop].tobytes())
 
 
@@ -94,7 +94,7 @@ class FileSpan(NamedTuple):
             end += 1
         block.set_end(end, self.feed.title)
 
-    def spelled(self, start: int, stop: int) -> str:
+    def decode(self, start: int, stop: int) -> str:
         return decode_text(self.feed._read_chunk(start, stop - start))
 
 
@@ -237,13 +237,13 @@ class TextSource:
 
     def _grow_block(self, block: TextBlock) -> None:
         if block.size >= MAX_RECORD_BYTES:
-            self._raise_too_long(block.spelled(PADDING_BYTES, PADDING_BYTES + MAX_EXCERPT_BYTES))
+            self._raise_too_long(block.decode(PADDING_BYTES, PADDING_BYTES + MAX_EXCERPT_BYTES))
         block.grow()
 
     def _raise_too_long(self, begin: str) -> NoReturn:
         raise InputError(
             f"{self.title}: has a line longer than {MAX_RECORD_BYTES >> 20} MiB, beginning with {begin!r}: is it the"
-            " right file, with an example a line?"
+            " right file, with one example per line?"
         )
 
     def _has_ready_bytes(self) -> bool:
@@ -267,7 +267,7 @@ class TextSource:
         return count
 
     def _raise_truncated(self) -> NoReturn:
-        raise InputError(f"{self.title}: became shorter while it was read; nothing more can be read from it.")
+        raise InputError(f"{self.title}: was truncated while it was read.")
 
     def _raise_unreadable(self, problem: Exception) -> NoReturn:
         reason = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__

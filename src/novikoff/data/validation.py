@@ -50,7 +50,7 @@ def get_column_names(X: Any) -> list[str] | None:
         )
     if len(set(names)) < len(names):
         duplicate = next(n for k, n in enumerate(names) if n in names[:k])
-        raise InputError(f"Columns must have different names, but {duplicate!r} is there twice: rename one.")
+        raise InputError(f"Columns must have different names, but {duplicate!r} occurs twice: rename one.")
     return names if texts and all(texts) else None
 
 
@@ -63,7 +63,7 @@ def to_numeric_array(X: Any, kind: Any) -> NDArray[Any]:
         raise InputError("Complex data not supported: X must hold real numbers.")
     if array.dtype.kind in "USMm" or (array.dtype == object and any(isinstance(v, str | bytes) for v in array.flat)):
         raise InputError(
-            "X must hold numbers only, but there are texts or dates in it: could not convert string to float. Encode"
+            "X must hold numbers only, but it holds strings or dates: could not convert string to float. Encode"
             " them first, or use learn_one with names."
         )
     dtype = kind or (array.dtype if array.dtype in (np.float32, np.float64) else np.float64)
@@ -270,7 +270,7 @@ def validate_example(x: Any) -> SingleExample:
     try:
         counts = dict.fromkeys(keys, 0.0)
     except TypeError:
-        raise InputError("A sequence of features must hold names or column numbers; this one holds lists.") from None
+        raise InputError("A sequence of features must hold names or column numbers; got a list.") from None
     for key in keys:
         counts[key] += 1.0
     return SingleExample(list(counts), np.array(list(counts.values())))

@@ -101,7 +101,7 @@ def _product_map(reading: dict[str, Any] | None) -> MapSpec | None:
     """Return the feature map of numbered features; None if features are hashed or not mapped."""
     if reading is None or reading.get("feature_map") is None or reading["feature_map_bits"] or reading.get("hash_bits"):
         return None
-    return MapSpec.spelled(reading["feature_map"])
+    return MapSpec.parse(reading["feature_map"])
 
 
 def _build_namer(model: Any) -> Callable[[int], str | int]:

@@ -439,7 +439,7 @@ def test_weight_columns_are_read(tmp_path: Path, learn: Learn) -> None:
     weights = [batch.parsed.weights.tolist() for batch in reading.batches()]
     assert weights == [[2.5, 0.0, 1.0]]
     assert learn(path, "--weight", "w")["examples"] == 2  # a weight of 0 leaves the row out
-    with pytest.raises(InputError, match=r":2: the weight, column 'w', must be a number from 0 to 1e15, but '-1' came"):
+    with pytest.raises(InputError, match=r":2: the weight, column 'w', must be a number from 0 to 1e15, got '-1'"):
         read_table(write(tmp_path / "bad.csv", "y,w,a", "1,-1,1", "0,1,3"), weight="w")
 
 
@@ -474,7 +474,7 @@ def test_json_field_types_can_be_set_by_option(tmp_path: Path) -> None:
     assert rows_of(path, hash_bits=0, columns=("zip",), categorical=("zip",)) == [{"zip=50667": 1}, {"zip=50668.5": 1}]
     hashed_rows, *_ = read_table(path, hash_bits=20, ignore=("b", "zip"))
     assert hashed_rows == [{hash_name(b"a") & (2**20 - 1): 2.0}, {hash_name(b"a") & (2**20 - 1): 7.0}]
-    assert JsonLines.settled(ReadOptions(ignore=("a",)), b'{"y": 1, "a": 2}\n', "it").settings()["ignore"] == ("a",)
+    assert JsonLines.from_options(ReadOptions(ignore=("a",)), b'{"y": 1, "a": 2}\n', "it").settings()["ignore"] == ("a",)
     for wrong, message in (
         ({"ignore": ("y",)}, "field 'y' can't be the label and --ignore"),
         ({"text": "zip", "categorical": ("zip",)}, "field 'zip' can't be --text and --categorical"),
@@ -499,7 +499,7 @@ def test_weights_of_json_lines_are_read(tmp_path: Path, learn: Learn) -> None:
     assert main(["certify", str(model), str(path)]) == 0
     for bad in (-1, "x", "NA", True, [1], {"b": 1}):
         line = json.dumps({"y": 1, "w": bad})
-        with pytest.raises(InputError, match=r":1: the weight must be one number from 0 to 1e15, but .* came at byte"):
+        with pytest.raises(InputError, match=r":1: the weight must be one number from 0 to 1e15, got .* at byte"):
             read_table(write(tmp_path / "bad.jsonl", line), weight="w")
     with pytest.raises(InputError, match=r":1: the weight must be one number"):
         read_table(write(tmp_path / "bad.jsonl", '{"w": 1, "y": 1, "w": 2}'), weight="w")
@@ -570,8 +570,8 @@ def test_few_categories_get_a_dictionary_and_many_are_hashed(tmp_path: Path) -> 
     many = write(tmp_path / "many.csv", "y,a,b", *(f"{k % 2},v{k},{k}" for k in range(2400)))
     for path, bits in ((few, 0), (many, 18)):
         head = path.read_bytes()
-        assert Csv.settled(ReadOptions(), head, "it").hash_bits == bits
-        assert Csv.settled(ReadOptions(hash_bits=12), head, "it").hash_bits == 12
+        assert Csv.from_options(ReadOptions(), head, "it").hash_bits == bits
+        assert Csv.from_options(ReadOptions(hash_bits=12), head, "it").hash_bits == 12
     model = tmp_path / "few.model"
     assert main(["learn", str(few), "--save", str(model), "--quiet"]) == 0
     assert model.stat().st_size < 100_000

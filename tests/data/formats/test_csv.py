@@ -61,7 +61,7 @@ number = st.one_of(
 
 
 def detect_format(content: bytes, **options: Any) -> Csv:
-    return Csv.settled(ReadOptions(**options), content, "it")
+    return Csv.from_options(ReadOptions(**options), content, "it")
 
 
 def to_csv_text(rows: list[list[str]], *, end: str = "\n", delimiter: str = ",", all_quoted: bool = False) -> str:
@@ -258,7 +258,7 @@ def test_delimiters_can_be_given() -> None:
     assert detect_format(b"1 2\n3 4\n", delimiter=" ", label="1").names == ("1", "2")
     for spelled in ("tab", "\\t"):
         assert detect_format(b"1\t2\n", delimiter=spelled, label="1").separator == b"\t"
-    assert Tsv.settled(ReadOptions(label="1"), b"1\t2,3\n", "it").names == ("1", "2")
+    assert Tsv.from_options(ReadOptions(label="1"), b"1\t2,3\n", "it").names == ("1", "2")
     for bad in ('"', "5", "ab", "é", "-"):
         with pytest.raises(InputError, match="--delimiter must be one character"):
             detect_format(b"1,2\n", delimiter=bad)
@@ -317,7 +317,7 @@ def test_names_are_stored_in_a_dictionary(tmp_path: Any) -> None:
 def test_settings_restore_the_format() -> None:
     for how in (
         detect_format(b"y,a\n1,x\n", hash_bits=20, signed_hash=True),
-        Tsv.settled(ReadOptions(label="1"), b"1\t2\n", "it"),
+        Tsv.from_options(ReadOptions(label="1"), b"1\t2\n", "it"),
     ):
         kept = {k: list(v) if isinstance(v, tuple) else v for k, v in how.settings().items()}
         assert type(how).from_settings({k: v for k, v in kept.items() if k != "format"}) == how
@@ -326,24 +326,24 @@ def test_settings_restore_the_format() -> None:
 # --- Bad lines ---
 
 BAD = [
-    ("1,2", "expected 3 cells, but 2 came."),
-    ("1,2,3,4", "expected 3 cells, but 4 came."),
-    ("1,x,3", "column 'a' must be a number as on the first lines, but 'x' came."),
-    ("1,2,1e16", "column 'b' must be a finite number of size up to 1e15, but '1e16' came."),
-    ("1,2,-inf", "column 'b' must be a finite number of size up to 1e15, but '-inf' came."),
-    ("1,infinity,3", "column 'a' must be a finite number of size up to 1e15, but 'infinity' came."),
+    ("1,2", "expected 3 cells, got 2."),
+    ("1,2,3,4", "expected 3 cells, got 4."),
+    ("1,x,3", "column 'a' must be a number as on the first lines, got 'x'."),
+    ("1,2,1e16", "column 'b' must be a finite number of size up to 1e15, got '1e16'."),
+    ("1,2,-inf", "column 'b' must be a finite number of size up to 1e15, got '-inf'."),
+    ("1,infinity,3", "column 'a' must be a finite number of size up to 1e15, got 'infinity'."),
     (",2,3", "the label, column 'y', is missing."),
     ("nan,2,3", "the label, column 'y', is missing."),
-    ("yes,2,3", "the label, column 'y', must be a number of size up to 1e15, as on the first lines, but 'yes' came."),
+    ("yes,2,3", "the label, column 'y', must be a number of size up to 1e15, as on the first lines, got 'yes'."),
     (
         '1,2"5,3',
-        f"a quote stands inside a cell, at '\"5,3': write it twice, and quotes around the cell. {QUOTES_AS_TEXT}",
+        f"unexpected quote inside a cell at '\"5,3': double it, and put quotes around the cell. {QUOTES_AS_TEXT}",
     ),
     (
         '1,"2"5,3',
-        f"a quote stands inside a cell, at '\"5,3': write it twice, and quotes around the cell. {QUOTES_AS_TEXT}",
+        f"unexpected quote inside a cell at '\"5,3': double it, and put quotes around the cell. {QUOTES_AS_TEXT}",
     ),
-    ("   ,", "expected 3 cells, but 2 came."),
+    ("   ,", "expected 3 cells, got 2."),
 ]
 
 
@@ -370,7 +370,7 @@ def test_an_unclosed_quote_is_reported(tmp_path: Any) -> None:
     with pytest.raises(InputError) as raised:
         read_table(path)
     assert str(raised.value) == (
-        f"{path}:4: a quoted cell begins here that has no end: '0,\"no end\\n1,x'. --quote none reads quotes as text,"
+        f"{path}:4: unterminated quoted cell: '0,\"no end\\n1,x'. --quote none reads quotes as text,"
         " --format text reads lines of a label and a text."
     )
     rows, _, places, reading = read_table(path, bad_lines="skip")
@@ -545,7 +545,7 @@ def test_a_table_of_numbers_keeps_its_columns(tmp_path: Any, capsys: pytest.Capt
     assert run("learn", path, "--save", model, "--quiet", "--label", "1") == 0
     path.write_text("1,2,3,4\n")
     assert run("predict", model, path) == 2
-    assert "expected 3 cells, but 4 came." in capsys.readouterr().err
+    assert "expected 3 cells, got 4." in capsys.readouterr().err
 
 
 def test_a_pipe_is_read_as_data_arrives(monkeypatch: pytest.MonkeyPatch) -> None:

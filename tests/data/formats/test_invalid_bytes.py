@@ -100,7 +100,7 @@ def test_parquet_texts_that_are_not_utf8_are_refused_by_row(column: str, encoded
         texts = {name: values.dictionary_encode() for name, values in texts.items()}
     path = tmp_path / "data.parquet"
     parquet.write_table(arrow.table({**texts, "size": np.arange(rows) % 7.0}), path)
-    with pytest.raises(InputError, match=rf"42.*column '{column}' must be text in UTF-8, but b'\\xff\\xfe' came"):
+    with pytest.raises(InputError, match=rf"42.*column '{column}' must be UTF-8 text, got b'\\xff\\xfe'"):
         read_files(path, label="label")
     assert len(read_files(path, label="label", bad_lines="skip")["rows"]) == rows - 1
 

@@ -176,7 +176,7 @@ def test_bad_lines_with_a_blank_separator_are_reported(tmp_path: Path) -> None:
     path.write_bytes(b"__label__a good\n__label__a __label__b text\n__label__ text\nalone\n")
     _, reading = read_texts(path, format="text", bad_lines="skip")
     assert reading.bad == {"several labels": 1, "no label": 1, "no text": 1}
-    with pytest.raises(InputError, match=r"bad\.txt:2: there must be one label, but a second one came: '__label__b'"):
+    with pytest.raises(InputError, match=r"bad\.txt:2: expected one label, got a second one: '__label__b'"):
         read_texts(path, format="text")
 
 

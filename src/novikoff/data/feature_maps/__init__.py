@@ -62,10 +62,10 @@ class MapSpec:
     bits: int | None = None
 
     @classmethod
-    def spelled(cls, text: str, bits: int | None = None) -> MapSpec:
+    def parse(cls, text: str, bits: int | None = None) -> MapSpec:
         """The map of that name, such as poly:2.
 
-        >>> MapSpec.spelled("poly:2").columns(3)
+        >>> MapSpec.parse("poly:2").columns(3)
         9
         """
         kind, _, degree = text.partition(":")
@@ -84,7 +84,7 @@ class MapSpec:
         return f"{self.kind}:{self.degree}"
 
     @property
-    def how(self) -> ProductPlan:
+    def plan(self) -> ProductPlan:
         mask = NO_HASHING if self.bits is None else (1 << self.bits) - 1
         return ProductPlan(self.degree, self.kind == "poly", self.kind == "poly", mask)
 
@@ -111,7 +111,7 @@ class MapSpec:
 
     def products(self, features: int) -> int:
         """How many there are of so many features."""
-        repeated = self.how.repeated
+        repeated = self.plan.repeated
         return (
             features * self.degree
             if self.kind == "powers"
@@ -128,8 +128,7 @@ class MapSpec:
             found = UnmappableRowError(
                 row,
                 f"the map {self.text} makes more than {MAX_TERMS_PER_ROW:,} features of this example's {terms:,}:"
-                " take a lower"
-                " degree.",
+                " take a lower degree.",
             )
         if self.kind == "conjunctions":
             other = np.flatnonzero(rows.values != 1.0)
@@ -138,14 +137,14 @@ class MapSpec:
                 if found is None or row < found.row:
                     value = float(rows.values[other[0]])
                     found = UnmappableRowError(
-                        row, f"conjunctions are of features that are 0 or 1, but {value:g} came."
+                        row, f"conjunctions need features that are 0 or 1, got {value:g}."
                     )
         return found
 
     def name(self, column: int, names: list[str] | None = None) -> str:
         """Of a column, by the names of the features or their numbers; hashed slots have numbers only.
 
-        >>> MapSpec.spelled("poly:2").name(3), MapSpec.spelled("powers:3").name(5, ["size", "age"])
+        >>> MapSpec.parse("poly:2").name(3), MapSpec.parse("powers:3").name(5, ["size", "age"])
         ('0*1', 'age^3')
         """
         if self.bits is not None:
@@ -153,12 +152,12 @@ class MapSpec:
         if self.kind == "powers":
             parts = (column // self.degree,) * (column % self.degree + 1)
         else:
-            parts = get_product_features(column, self.degree, repeated=self.how.repeated)
-        said = []
+            parts = get_product_features(column, self.degree, repeated=self.plan.repeated)
+        factors = []
         for feature in dict.fromkeys(parts):
-            power, spelled = parts.count(feature), str(feature) if names is None else names[feature]
-            said.append(f"{spelled}^{power}" if power > 1 else spelled)
-        return "*".join(said)
+            power, name = parts.count(feature), str(feature) if names is None else names[feature]
+            factors.append(f"{name}^{power}" if power > 1 else name)
+        return "*".join(factors)
 
 
 class Mapper:
@@ -166,7 +165,7 @@ class Mapper:
 
     def __init__(self, chosen: MapSpec) -> None:
         self.map = chosen
-        self.stamps, self.came = np.zeros(0 if chosen.bits is None else 1 << chosen.bits, np.int64), 0
+        self.stamps, self.terms_seen = np.zeros(0 if chosen.bits is None else 1 << chosen.bits, np.int64), 0
 
     def pieces(self, rows: Rows, features: int) -> Iterator[tuple[Sparse, int, int]]:
         """The rows mapped, some at a time, each piece with the numbers of its first row and of the one after its last.
@@ -209,7 +208,7 @@ class Mapper:
 
     def _too_large(self, row: int) -> UnmappableRowError:
         return UnmappableRowError(
-            row, f"the map {self.map.text} makes a number of this that is too large: scale the features."
+            row, f"the map {self.map.text} overflows on this example: scale the features."
         )
 
     def _mapped(
@@ -218,11 +217,11 @@ class Mapper:
         starts = np.concatenate([[0], np.cumsum(counts)])
         out = Sparse(starts, np.empty(starts[-1], np.uint32), np.empty(starts[-1], rows.values.dtype))
         if self.map.kind == "powers":
-            write_powers(rows, start, stop, self.map.how, out)
+            write_powers(rows, start, stop, self.map.plan, out)
         else:
-            write_products(rows, start, stop, self.map.how, buffers, out)
+            write_products(rows, start, stop, self.map.plan, buffers, out)
         if self.map.bits is not None:
-            self.came += merge_collisions(out, self.stamps, self.came)
+            self.terms_seen += merge_collisions(out, self.stamps, self.terms_seen)
             out = _trim(out)
         # What is too small to be told from 0 is no term.
         return out if out.values.all() else _trim(remove_zeros(out))

@@ -77,26 +77,26 @@ LITERAL_LABELS = {IS_TRUE: True, IS_FALSE: False, IS_ABSENT: None}
 
 
 class JsonParser(Parser):
-    def __init__(self, settled: JsonLines, named: bool, unlabelled: bool) -> None:
-        self.settled, self.unlabelled = settled, unlabelled
-        self.named = named or settled.hash_bits == 0
-        self.used = allocate_terms(0, bits=settled.hash_bits, signed=settled.signed_hash, named=False).used
+    def __init__(self, fmt: JsonLines, named: bool, unlabelled: bool) -> None:
+        self.format, self.unlabelled = fmt, unlabelled
+        self.named = named or fmt.hash_bits == 0
+        self.used = allocate_terms(0, bits=fmt.hash_bits, signed=fmt.signed_hash, named=False).used
         self.size = 0
-        self.room: NoNgrams | NgramWorkspace
+        self.workspace: NoNgrams | NgramWorkspace
 
     def _ensure_capacity(self, size: int) -> None:
         """For a block of so many bytes: a value and what separates it have two bytes or more."""
         self.size = size
-        fmt = self.settled
+        fmt = self.format
         lines, terms = size // 2 + 2, count_max_terms(size, fmt.word_ngrams + 1, fmt.char_ngrams)
         texts = [hash_name(path.encode()) for path in fmt.texts]
         self.to = allocate_terms(
             terms, bits=fmt.hash_bits, signed=fmt.signed_hash, named=self.named, largest=fmt.collisions == "max"
         )._replace(used=self.used)
-        self.room = NoNgrams(0)
+        self.workspace = NoNgrams(0)
         if texts:
-            self.room = allocate_workspace(size, fmt.word_ngrams, fmt.char_ngrams, fmt.lowercase, fmt.term_weighting)
-        self.machine = JsonParserState(
+            self.workspace = allocate_workspace(size, fmt.word_ngrams, fmt.char_ngrams, fmt.lowercase, fmt.term_weighting)
+        self.state = JsonParserState(
             label=uint64(hash_name(fmt.label.encode())),
             texts=buffers.array(texts, "uint64"),
             letters=buffers.array([derive_char_seed(h) for h in texts], "uint64"),
@@ -122,10 +122,10 @@ class JsonParser(Parser):
     @property
     def weighs(self) -> bool:
         """Whether examples have weights, which only learners need."""
-        return self.settled.weight is not None and not self.unlabelled
+        return self.format.weight is not None and not self.unlabelled
 
     def _fields(self) -> Any:
-        fmt = self.settled
+        fmt = self.format
         chosen = fmt.ignore or fmt.only or fmt.categorical or fmt.numeric
         if not chosen and fmt.weight is None and fmt.missing == "absent":
             return NoFieldRoles(0)
@@ -136,10 +136,10 @@ class JsonParser(Parser):
     def parse(self, block: TextBlock) -> ParsedBlock:
         if block.size > self.size:
             self._ensure_capacity(block.size)
-        out, to, bits = self.out, self.to, self.settled.hash_bits
-        rows, lines, wrong = parse_json_block(block.text, block.stop, self.machine, self.room, self.unlabelled, to, out)
+        out, to, bits = self.out, self.to, self.format.hash_bits
+        rows, lines, wrong = parse_json_block(block.text, block.stop, self.state, self.workspace, self.unlabelled, to, out)
         keys, label = out.keys[:rows], build_json_decoder(block, out)
-        if self.settled.label_texts:
+        if self.format.label_texts:
             keys, label = convert_labels_to_text(keys, label)
         return ParsedBlock(
             rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
@@ -157,13 +157,13 @@ class JsonParser(Parser):
     def _problem(self, block: TextBlock, line: int, reason: int, where: int, stop: int, start: int) -> BadLine:
         kind, rule = REASONS[reason]
         if reason == NO_LABEL:
-            return BadLine(line, kind, f"has no field {self.settled.label!r} with a label, or it is null.")
+            return BadLine(line, kind, f"has no field {self.format.label!r} with a label, or it is null.")
         if reason == NO_WEIGHT:
-            return BadLine(line, kind, f"has no field {self.settled.weight!r} with a weight, or it is null.")
+            return BadLine(line, kind, f"has no field {self.format.weight!r} with a weight, or it is null.")
         while stop > where and block.text[stop - 1] <= 32:
             stop -= 1
-        came = format_excerpt(block, where, min(stop, where + EXCERPT_BYTES)) if stop > where else "the end of the line"
-        return BadLine(line, kind, f"{rule}, but {came} came at byte {where - start + 1} of the line.")
+        found = format_excerpt(block, where, min(stop, where + EXCERPT_BYTES)) if stop > where else "the end of the line"
+        return BadLine(line, kind, f"{rule}, got {found} at byte {where - start + 1} of the line.")
 
 
 def build_json_decoder(block: TextBlock, out: JsonOutput) -> Callable[[int], Any]:
@@ -231,7 +231,7 @@ class JsonLines(Format):
     )  # fmt: skip
 
     @classmethod
-    def settled(cls, options: Any, head: bytes, title: str) -> JsonLines:
+    def from_options(cls, options: Any, head: bytes, title: str) -> JsonLines:
         reject_options(options, "jsonl", ("delimiter", "header", "multilabel", "interactions"))
         if options.text is None:
             reject_options(options, "jsonl without --text", ("word_ngrams", "char_ngrams", "term_weighting"))

@@ -233,13 +233,13 @@ class ParquetParser(TableParser):
             found |= dict.fromkeys(np.flatnonzero(absent[:, target]).tolist(), (NO_LABEL, target))
         places = table.opened.places
 
-        def came(row: int, column: int) -> str:
+        def get_excerpt(row: int, column: int) -> str:
             if column not in places:
                 return "nothing"
             cell = batch.column(places.index(column)).slice(row, 1)
             return repr(_get_bytes(cell)[0] if _is_text(cell.type) and damaged.any() else cell[0].as_py())
 
-        return [self.problem(row, reason, column, came(row, column)) for row, (reason, column) in sorted(found.items())]
+        return [self.problem(row, reason, column, get_excerpt(row, column)) for row, (reason, column) in sorted(found.items())]
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ class Parquet(TableFormat):
     )  # fmt: skip
 
     @classmethod
-    def settled(cls, options: Any, head: bytes, title: str) -> Parquet:
+    def from_options(cls, options: Any, head: bytes, title: str) -> Parquet:
         if options.header is False or options.delimiter is not None:
             raise InputError(f"{title}: Parquet has columns with names: leave out --no-header and --delimiter.")
         file = _open_file(title, head)

@@ -52,15 +52,15 @@ from novikoff.data.text_source import FileSpan, TextBlock, TextSource
 from novikoff.data.validation import MAX_INDEX
 
 REASONS = {
-    LABEL: ("label", "the label must be a number, but {} came."),
-    INDEX: ("index", f"expected index:value with an index from 0 to {MAX_INDEX - 1}, but {{}} came."),
-    VALUE: ("value", "expected index:value with a number as value, but {} came."),
-    ORDER: ("order", "indices must grow from left to right, but {} comes after one that is not smaller."),
-    SEVERAL: ("several labels", "there must be one label, but {} came: several labels are for multi-label learners."),
-    QID: ("qid", "qid must be a whole number right after the label, but {} came."),
+    LABEL: ("label", "the label must be a number, got {}."),
+    INDEX: ("index", f"expected index:value with an index from 0 to {MAX_INDEX - 1}, got {{}}."),
+    VALUE: ("value", "expected index:value with a number as value, got {}."),
+    ORDER: ("order", "indices must grow from left to right, got {} after an equal or larger one."),
+    SEVERAL: ("several labels", "expected one label, got {}: only multi-label learners take several."),
+    QID: ("qid", "qid must be a whole number right after the label, got {}."),
     CONTROL: ("control byte", CONTROL_BYTE_MESSAGE),
     LARGE_LABEL: ("label", LARGE_LABEL_MESSAGE),
-    RANGE: ("range", "values must be finite numbers of size up to 1e15, but {} came."),
+    RANGE: ("range", "values must be finite numbers of size up to 1e15, got {}."),
 }
 SPAN_BYTES = 1 << 22
 """Bytes of a file that are parsed in one go: enough that what is done once for each costs little."""
@@ -163,7 +163,7 @@ class Svmlight(Format):
     options: ClassVar[tuple[str, ...]] = ("multilabel",)
 
     @classmethod
-    def settled(cls, options: Any, head: bytes, title: str) -> Svmlight:
+    def from_options(cls, options: Any, head: bytes, title: str) -> Svmlight:
         check_no_bits(options, "svmlight")
         return cls(bool(options.multilabel) or has_label_sets(head))
 

@@ -317,14 +317,14 @@ def parse_lines(
             end = parse_line_fast(text, start, marks, first, last, unlabelled, out, row, at)
         reason = 0
         if end < 0:
-            reason, end, came, until = CONTROL, at, bad, bad + 1
+            reason, end, found_start, found_stop = CONTROL, at, bad, bad + 1
             if bad < 0:
-                reason, end, came, until = parse_line_slow(text, start, stop, several, unlabelled, out, row, at)
+                reason, end, found_start, found_stop = parse_line_slow(text, start, stop, several, unlabelled, out, row, at)
             if reason != 0:
                 out.problems[wrong, 0] = before + line
                 out.problems[wrong, 1] = reason
-                out.problems[wrong, 2] = came + away
-                out.problems[wrong, 3] = until + away
+                out.problems[wrong, 2] = found_start + away
+                out.problems[wrong, 3] = found_stop + away
                 wrong += 1
         if reason == 0 and end >= 0:
             if end > at:

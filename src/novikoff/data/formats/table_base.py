@@ -142,7 +142,7 @@ class TableFormat(Format):
         name = self.names[column]
         if stop == ABSENT:
             return f"{name} is missing"
-        return name if self.numeric[column] else f"{name}={block.spelled(start, stop)}"
+        return name if self.numeric[column] else f"{name}={block.decode(start, stop)}"
 
     @cached_property
     def opened(self) -> OpenTable:
@@ -364,7 +364,7 @@ class TableParser(Parser):
 
         def text(i: int) -> str | None:
             start, stop = span(i)
-            return None if start == ABSENT else block.spelled(start, stop)
+            return None if start == ABSENT else block.decode(start, stop)
 
         return text
 
@@ -376,8 +376,8 @@ class TableParser(Parser):
             for line, reason, column, start, stop in out.problems[:wrong].tolist()
         ]
 
-    def problem(self, line: int, reason: int, column: int, came: str) -> BadLine:
+    def problem(self, line: int, reason: int, column: int, found: str) -> BadLine:
         """A bad line in words."""
         kind, sentence = REASONS[reason]
         name = repr(self.table.names[column]) if self.table.header else str(column + 1)
-        return BadLine(line, kind, sentence.format(expected=self.cells, column=name, came=came))
+        return BadLine(line, kind, sentence.format(expected=self.cells, column=name, found=found))

@@ -40,10 +40,10 @@ from novikoff.data.text_source import TextBlock
 FASTTEXT_PREFIX = b"__label__"
 _PREFIX_WORD = uint64(int.from_bytes(FASTTEXT_PREFIX[:8], "little"))
 REASONS = {
-    1: ("no label", "expected a label, {separator} and a text, but there is no label before {came}."),
-    2: ("no text", "expected a label, {separator} and a text, but no text comes after {came}."),
-    3: ("several labels", "there must be one label, but a second one came: {came}."),
-    4: ("control byte", "a line must not contain NUL bytes, but {came} came (is the file binary, damaged or UTF-16?)."),
+    1: ("no label", "expected a label, {separator} and a text, but there is no label before {found}."),
+    2: ("no text", "expected a label, {separator} and a text, but there is no text after {found}."),
+    3: ("several labels", "expected one label, got a second one: {found}."),
+    4: ("control byte", "a line must not contain NUL bytes, got {found} (is the file binary, damaged or UTF-16?)."),
 }
 NO_LABEL, NO_TEXT, SEVERAL, NUL = REASONS
 TAB, BLANK = 0, 1
@@ -176,23 +176,23 @@ def parse_text_block(
 
 
 class TextParser(Parser):
-    def __init__(self, settled: Text, named: bool, unlabelled: bool) -> None:
-        self.settled, self.unlabelled = settled, unlabelled
-        self.named = named or settled.hash_bits == 0
+    def __init__(self, fmt: Text, named: bool, unlabelled: bool) -> None:
+        self.format, self.unlabelled = fmt, unlabelled
+        self.named = named or fmt.hash_bits == 0
         self.letters_seed = np.uint64(derive_char_seed(0))
-        self.used = allocate_terms(0, bits=settled.hash_bits, signed=settled.signed_hash, named=False).used
+        self.used = allocate_terms(0, bits=fmt.hash_bits, signed=fmt.signed_hash, named=False).used
         self.size = 0
 
     def _ensure_capacity(self, size: int) -> None:
         """For a block of so many bytes. Memory that is never written costs nothing."""
         self.size = size
-        fmt = self.settled
+        fmt = self.format
         lines, terms = size // 2 + 2, count_max_terms(size, fmt.word_ngrams, fmt.char_ngrams)
         made = allocate_terms(
             terms, bits=fmt.hash_bits, signed=fmt.signed_hash, named=self.named, largest=fmt.collisions == "max"
         )
         self.to = made._replace(used=self.used)
-        self.room = allocate_workspace(size, fmt.word_ngrams, fmt.char_ngrams, fmt.lowercase, fmt.term_weighting)
+        self.workspace = allocate_workspace(size, fmt.word_ngrams, fmt.char_ngrams, fmt.lowercase, fmt.term_weighting)
         self.out = TextOutput(
             starts=np.zeros(lines + 1, np.int64),
             keys=np.zeros(lines, np.uint64),
@@ -204,10 +204,10 @@ class TextParser(Parser):
     def parse(self, block: TextBlock) -> ParsedBlock:
         if block.size > self.size:
             self._ensure_capacity(block.size)
-        out, to, fmt = self.out, self.to, self.settled
+        out, to, fmt = self.out, self.to, self.format
         separator = SEPARATORS.index(fmt.separator)
         rows, lines, wrong = parse_text_block(
-            block.text, block.stop, separator, self.unlabelled, self.room, self.letters_seed, to, out
+            block.text, block.stop, separator, self.unlabelled, self.workspace, self.letters_seed, to, out
         )
         return ParsedBlock(
             rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
@@ -225,8 +225,8 @@ class TextParser(Parser):
             spans=to.spans,
         )
 
-    def _sentence(self, reason: int, came: str) -> str:
-        return REASONS[reason][1].format(separator=f"a {self.settled.separator}", came=came)
+    def _sentence(self, reason: int, found: str) -> str:
+        return REASONS[reason][1].format(separator=f"a {self.format.separator}", found=found)
 
 
 def build_text_decoder(block: TextBlock, places: NDArray[np.int64]) -> Callable[[int], int | str | None]:
@@ -256,7 +256,7 @@ class Text(Format):
     options: ClassVar[tuple[str, ...]] = ("signed_hash", "collisions", "word_ngrams", "char_ngrams", "term_weighting")
 
     @classmethod
-    def settled(cls, options: Any, head: bytes, title: str) -> Text:
+    def from_options(cls, options: Any, head: bytes, title: str) -> Text:
         reject_options(options, "text", ("label", "text", "delimiter", "header", "multilabel", "interactions"))
         first = next((line for line in head.split(b"\n") if line.strip()), b"")
         separator = "tab" if b"\t" in first.rstrip() and not first.startswith(FASTTEXT_PREFIX) else "blank"

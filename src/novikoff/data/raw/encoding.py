@@ -354,6 +354,6 @@ def _build_column_adder(names: FeatureNames | None) -> Callable[[list[str]], NDA
     return (FeatureNames() if names is None else names).add
 
 
-def _build_map(settings: dict[str, Any], settled: Format) -> MapSpec | None:
+def _build_map(settings: dict[str, Any], fmt: Format) -> MapSpec | None:
     chosen = settings.get("feature_map")
-    return None if chosen is None else MapSpec.spelled(chosen, settings.get("feature_map_bits") or settled.bits_used)
+    return None if chosen is None else MapSpec.parse(chosen, settings.get("feature_map_bits") or fmt.bits_used)

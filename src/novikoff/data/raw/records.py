@@ -75,22 +75,22 @@ class RecordWriter(ABC):
 
     def check(self, features: int, chosen: MapSpec | None) -> None:
         """Raise InputError where settings don't fit together, or not to a model with so many features."""
-        settled: Any = self.format
-        bits = settled.bits_used
+        fmt: Any = self.format
+        bits = fmt.bits_used
         for name, least, most in (
             ("hash_bits", 0, MAX_HASH_BITS),
             ("word_ngrams", 1, MAX_WORD_NGRAM),
             ("char_ngrams", 0, MAX_CHAR_NGRAM),
         ):
-            value = getattr(settled, name, None)
+            value = getattr(fmt, name, None)
             if value is not None and not (type(value) is int and least <= value <= most):
                 raise InputError(f"The {name} of the encoding must be from {least} to {most}, but are {value!r}.")
-            if value is None and name != "hash_bits" and hasattr(settled, name):
+            if value is None and name != "hash_bits" and hasattr(fmt, name):
                 raise InputError(f"The {name} of the encoding must be a number.")
         for name, allowed in (("term_weighting", SCALES), ("missing", MISSING_VALUES)):
-            if getattr(settled, name, allowed[0]) not in allowed:
+            if getattr(fmt, name, allowed[0]) not in allowed:
                 raise InputError(f"The {name} of the encoding must be one of {', '.join(allowed)}.")
-        if not all(2 <= len(letters) <= 3 and letters.isascii() for letters in getattr(settled, "interactions", ())):
+        if not all(2 <= len(letters) <= 3 and letters.isascii() for letters in getattr(fmt, "interactions", ())):
             raise InputError("The interactions of the encoding must be two or three letters each.")
         if bits and chosen is None and features != 1 << bits:
             raise InputError(f"An encoding with {bits} bits is for {1 << bits:,} features, but there are {features:,}.")
@@ -110,8 +110,8 @@ class RecordWriter(ABC):
 class LineWriter(RecordWriter):
     """Of formats without columns: vw and svmlight."""
 
-    def __init__(self, settled: Format) -> None:
-        self.format = settled
+    def __init__(self, fmt: Format) -> None:
+        self.format = fmt
 
     def record(self, x: Any) -> Any:
         return x if isinstance(x, str) else None
@@ -123,9 +123,9 @@ class LineWriter(RecordWriter):
 class TextWriter(RecordWriter):
     """Of labelled text. Each gets a label, which nothing looks at: then it is parsed as it would be in a file."""
 
-    def __init__(self, settled: Any) -> None:
-        self.format: Any = settled
-        self.label = "x\t" if settled.separator == "tab" else "x "
+    def __init__(self, fmt: Any) -> None:
+        self.format: Any = fmt
+        self.label = "x\t" if fmt.separator == "tab" else "x "
 
     def record(self, x: Any) -> Any:
         return x if isinstance(x, str) else None
@@ -159,8 +159,8 @@ class ObjectWriter(RecordWriter):
 
     accepts_dicts = True
 
-    def __init__(self, settled: Format) -> None:
-        self.format = settled
+    def __init__(self, fmt: Format) -> None:
+        self.format = fmt
 
     def record(self, x: Any) -> Any:
         return x if isinstance(x, str) else as_mapping(x)
@@ -189,19 +189,19 @@ class TableWriter(RecordWriter):
 
     accepts_dicts = True
 
-    def __init__(self, settled: Any, unknown: Callable[[Any], None]) -> None:
+    def __init__(self, fmt: Any, unknown: Callable[[Any], None]) -> None:
         csv: Any = formats.get_format_class("csv")
-        fields = asdict(settled) | {"delimiter": ","}
+        fields = asdict(fmt) | {"delimiter": ","}
         # Cells are written here as most files have them, whatever the files of the model were like.
         fields |= {name: usual for name, usual in (("quote", '"'), ("encoding", None)) if name in fields}
-        self.format: Any = replace(settled, **fields) if isinstance(settled, csv) else csv(**fields)
+        self.format: Any = replace(fmt, **fields) if isinstance(fmt, csv) else csv(**fields)
         self.unknown = unknown
-        self.places = {name: column for column, name in enumerate(settled.names)}
-        self.numeric, self.target = settled.numeric, settled.target
-        self.texts, self.weight = getattr(settled, "texts", ()), getattr(settled, "weight", None)
-        ignored = {self.target, self.weight, *getattr(settled, "ignored", ())}
+        self.places = {name: column for column, name in enumerate(fmt.names)}
+        self.numeric, self.target = fmt.numeric, fmt.target
+        self.texts, self.weight = getattr(fmt, "texts", ()), getattr(fmt, "weight", None)
+        ignored = {self.target, self.weight, *getattr(fmt, "ignored", ())}
         self.features = frozenset(column for column in self.places.values() if column not in ignored)
-        self.empty = ["1" if column == self.weight else "" for column in range(len(settled.names))]
+        self.empty = ["1" if column == self.weight else "" for column in range(len(fmt.names))]
 
     def record(self, x: Any) -> Any:
         return as_mapping(x)
@@ -378,10 +378,10 @@ def build_writer(settings: dict[str, Any], unknown: Callable[[Any], None]) -> An
     """What writes raw rows for the format with these settings."""
     before = {name: value for name, value in settings.items() if name not in NON_FORMAT_SETTINGS}
     name = before.pop("format")
-    settled = formats.get_format_class(name).from_settings(before)
+    fmt = formats.get_format_class(name).from_settings(before)
     if name in ("csv", "tsv", "parquet"):
-        return TableWriter(settled, unknown)
-    return {"jsonl": ObjectWriter, "text": TextWriter}.get(name, LineWriter)(settled)
+        return TableWriter(fmt, unknown)
+    return {"jsonl": ObjectWriter, "text": TextWriter}.get(name, LineWriter)(fmt)
 
 
 def _list_fields(kind: Any) -> set[str]:

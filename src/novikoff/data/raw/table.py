@@ -106,7 +106,7 @@ def infer_encoding(X: Any, *, warns: bool) -> tuple[Any, dict[str, Any]]:
     if not is_frame(rows):
         first = find_first_value(rows)
         if isinstance(first, str):
-            return rows, Text.settled(options, b"x\ty\n", "X").settings()
+            return rows, Text.from_options(options, b"x\ty\n", "X").settings()
         if not isinstance(first, Mapping):
             raise InputError("Raw rows are a data frame, a list of dicts with names as keys, or a list of texts.")
     return rows, _infer_table(rows, options, warns).settings()

@@ -107,7 +107,7 @@ class Shuffler:
             for batch in batches:
                 count = len(batch)
                 space.batch_bytes, space.batch_rows = batch.size, count
-                buckets.add(collector.fields(batch.settled(), sort_keys(self.seed, number, rows, rows + count)))
+                buckets.add(collector.fields(batch.to_numpy(), sort_keys(self.seed, number, rows, rows + count)))
                 rows += count
                 space.text_bytes, space.batch_bytes = space.text_bytes + batch.size, 0
                 self.watcher.on_partitioned(rows, space.share())
