@@ -273,7 +273,7 @@ def test_bad_rows_are_reported_or_skipped(tmp_path: Path, capsys: pytest.Capture
     assert about["bad_lines"] == {"map": 2}
     path.write_text("1 1:1\n-1 1:1e15 2:1e15 3:1e15\n")
     assert main(["learn", str(path), "--feature-map", "poly:3", "--quiet"]) == 2
-    assert f"{path}:2: the map poly:3 makes a number of this that is too large" in capsys.readouterr().err
+    assert f"{path}:2: the map poly:3 overflows on this example" in capsys.readouterr().err
 
 
 def test_sizes_of_maps_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:

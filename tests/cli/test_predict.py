@@ -116,8 +116,8 @@ def test_a_later_file_may_have_labels_again(tmp_path: Path) -> None:
     ],
 )
 def test_some_examples_have_a_label(name: str, model: bytes, data: bytes, labels: list[Any], tmp_path: Path) -> None:
-    _, came, keys = read(tmp_path / "it", data, detect_format(model, name))
-    assert came == labels
+    _, found, keys = read(tmp_path / "it", data, detect_format(model, name))
+    assert found == labels
     assert [key == int(NO_LABEL_KEY) for key in keys] == [label is None for label in labels]
 
 
@@ -129,7 +129,7 @@ def test_some_examples_have_a_label(name: str, model: bytes, data: bytes, labels
         ("csv", BARE[0], BARE[1], "it:1: expected 3 cells, got 2."),
         ("csv", NUMBERS[0], b"a,y,b,c\n1,,1,1\n", "it:2: the label, column 'y', is missing."),
         ("jsonl", JSON[0], JSON[1], "it:1: has no field 'label' with a label, or it is null."),
-        ("text", TEXT[0], TEXT[1], "it:1: expected a label, a tab and a text, but no text comes after"),
+        ("text", TEXT[0], TEXT[1], "it:1: expected a label, a tab and a text, but there is no text after"),
     ],
 )
 def test_a_learner_must_have_labels(name: str, model: bytes, data: bytes, sentence: str, tmp_path: Path) -> None:

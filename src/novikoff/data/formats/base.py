@@ -114,8 +114,8 @@ class Format(ABC):
     ) -> tuple[int, int]:
         """Return how many bytes and lines to skip at the beginning of a file; raise InputError where it doesn't fit.
 
-        `header` is the option that says whether there is a header line. `same_run`: the format comes from another file of
-        this run, not from a model.
+        `header` is the option that says whether there is a header line. `same_run`: the format comes from another file
+        of this run, not from a model.
         """
         return 0, 0
 
@@ -125,7 +125,8 @@ class Format(ABC):
         return True
 
     def pieces(self, feed: TextSource, size: int | None) -> Iterator[Any] | None:
-        """Yield what parsers read by themselves, about `size` bytes of text each; None where the reader fills blocks."""
+        """Yield what parsers read by themselves, about `size` bytes of text each; None where the reader fills
+        blocks."""
         return None
 
     def find_last_record_end(self, text: NDArray[np.uint8], start: int, stop: int) -> int:

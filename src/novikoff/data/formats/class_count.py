@@ -1,4 +1,4 @@
-"""Warning about labels with so many distinct values that they may be numbers to predict, not classes."""
+"""Warning about labels with many distinct values, which may be numbers to predict, not classes."""
 
 from __future__ import annotations
 

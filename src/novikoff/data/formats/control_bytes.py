@@ -1,7 +1,7 @@
 """Detection of control bytes in text lines: bytes below 32 other than a tab, and a carriage return at a line's end.
 
-They are refused: they come from damaged files and UTF-16, and would otherwise be read as blanks. A block is scanned as a
-whole, 64 bytes at a time; single lines are scanned only in a block that has such a byte.
+They are refused: they come from damaged files and UTF-16, and would otherwise be read as blanks. A block is scanned as
+a whole, 64 bytes at a time; single lines are scanned only in a block that has such a byte.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.byte_scan import mask_at_most, mask_equal
 
 TAB, LINE_FEED, CARRIAGE_RETURN = 9, 10, 13
-CONTROL_BYTE_MESSAGE = (
-    "a line must not contain control bytes, got byte {} (is the file binary, damaged or UTF-16?)."
-)
+CONTROL_BYTE_MESSAGE = "a line must not contain control bytes, got byte {} (is the file binary, damaged or UTF-16?)."
 _ZERO: Any = uint64(0)
 _ONE: Any = uint64(1)
 _LAST: Any = uint64(63)

@@ -2,13 +2,13 @@
 
 The first file determines how all files are read. Its delimiter is , ; tab or | (TSV: tab); its first record is a header
 or not. A column is numeric if all its cells in the first MiB are numbers or missing, else categorical. Numbers may have
-blanks around them and may be quoted; categories are compared as bytes. A missing value is an empty cell, ?, NA, N/A, NaN
-or null, in any case, quoted or not. Blank lines are skipped. How columns become features: see `table_base.py`.
+blanks around them and may be quoted; categories are compared as bytes. A missing value is an empty cell, ?, NA, N/A,
+NaN or null, in any case, quoted or not. Blank lines are skipped. How columns become features: see `table_base.py`.
 
 A later file must begin with a header of the same columns, in any order. Columns are matched by position only with
---no-header, or where another file of the same run had the header; then there is a note. A first line of numbers is never
-taken for a header: it is refused. The label column may be absent, as the header says or, without a header, most of the
-first records. Such a file can be used for prediction, but not for learning.
+--no-header, or where another file of the same run had the header; then there is a note. A first line of numbers is
+never taken for a header: it is refused. The label column may be absent, as the header says or, without a header, most
+of the first records. Such a file can be used for prediction, but not for learning.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
 
 class CsvParser(TableParser):
     """Parser of CSV and TSV blocks."""
+
     def __init__(self, table: Csv, named: bool, unlabelled: bool) -> None:
         super().__init__(table, named, unlabelled)
         self.delimiter, self.quote = table.separator[0], NO_QUOTE if table.quote == "none" else QUOTE
@@ -66,7 +67,8 @@ class CsvParser(TableParser):
         return opened.places if opened.matched_by_name or self.unlabelled else tuple(range(len(self.table.names)))
 
     def _ensure_capacity(self, size: int, places: tuple[int, ...]) -> None:
-        """Allocate buffers for blocks of `size` bytes, each of which may end a cell. Pages never written cost nothing."""
+        """Allocate buffers for blocks of `size` bytes, each of which may end a cell. Pages never written cost
+        nothing."""
         self.size, self.places = size, places
         records, rows = size + 2, size // max(1, len(places) - 1) + 2
         self.marks = uninitialised(size + 80, "uint32")
@@ -184,6 +186,7 @@ class CsvParser(TableParser):
 @dataclass(frozen=True)
 class Csv(TableFormat):
     """CSV with the settings that the data of one model shares."""
+
     delimiter: str = ","
     """The delimiter as the user gave it, or as it was detected."""
     quote: str = '"'
@@ -282,6 +285,7 @@ class Csv(TableFormat):
 @dataclass(frozen=True)
 class Tsv(Csv):
     """CSV with tabs."""
+
     name: ClassVar[str] = "tsv"
     options: ClassVar[tuple[str, ...]] = TABLE_OPTIONS
     default_delimiter: ClassVar[str | None] = "\t"
@@ -292,7 +296,8 @@ def parse_delimiter(text: str) -> bytes:
     character = DELIMITER_NAMES.get(text, text)
     if len(character) != 1 or not character.isascii() or character.isalnum() or character in '"\r\n\0.+-':
         raise InputError(
-            f"--delimiter must be one character such as , ; | or tab that is not part of numbers or quotes, got {text!r}."
+            "--delimiter must be one character such as , ; | or tab that is not part of numbers or quotes,"
+            f" got {text!r}."
         )
     return character.encode()
 

@@ -1,8 +1,8 @@
 """Vowpal Wabbit text, one example per line: `label importance base tag|namespace:scale feature:value feature … |…`.
 
-Before the first bar: an optional label, importance (the weight of the example), base (ignored) and tag (the last word if
-it touches the bar or begins with '). A bar followed by a letter begins a namespace, whose scale multiplies its values. A
-feature without a value has value 1; `name:text`, with a text that does not look like a number, is the feature
+Before the first bar: an optional label, importance (the weight of the example), base (ignored) and tag (the last word
+if it touches the bar or begins with '). A bar followed by a letter begins a namespace, whose scale multiplies its
+values. A feature without a value has value 1; `name:text`, with a text that does not look like a number, is the feature
 `name=text` with value 1. Input where VW would guess is refused: numbers with trailing text, nan and infinity, more than
 three numbers before the bar. There are no comments.
 
@@ -66,6 +66,7 @@ INTERACTION_BLOCK_BYTES = 1 << 14  # small blocks: interactions make many featur
 
 class VwOutput(NamedTuple):
     """Output of the parser for each row, beside its terms."""
+
     starts: NDArray[np.int64]
     labels: NDArray[np.float64]
     weights: NDArray[np.float64]
@@ -132,7 +133,8 @@ def parse_value(text: NDArray[np.uint8], start: int, stop: int, h: Any) -> tuple
 def append_interactions(
     to: HashedTerms, features: LineFeatures, count: int, letters: NDArray[np.uint8], at: int, limit: int
 ) -> int:
-    """Append all combinations for each interaction; return the new end, -1 above `limit`, -2 where a value is too large.
+    """Append all combinations for each interaction; return the new end, -1 above `limit`, -2 where a value is too
+    large.
 
     `letters` holds the interactions, each ended by a 0. The positions of the factors are counted up like the digits of
     a number. For the same namespace twice, positions only grow, so that each combination occurs once.
@@ -378,6 +380,7 @@ def parse_vw_block(
 
 class VWParser(Parser):
     """Parser of Vowpal Wabbit blocks."""
+
     def __init__(self, bits: int, interactions: tuple[str, ...], **how: bool) -> None:
         self.how: dict[str, Any] = {"bits": bits, **how}
         self.letters = buffers.frombuffer("".join(f"{i}\0" for i in interactions).encode(), "uint8").copy()
@@ -452,6 +455,7 @@ def _format_excerpt(block: TextBlock, reason: int, start: int, stop: int) -> str
 @dataclass(frozen=True)
 class VowpalWabbit(Format):
     """Vowpal Wabbit text with the settings that the data of one model shares."""
+
     hash_bits: int = hashing.DEFAULT_HASH_BITS
     signed_hash: bool = False
     interactions: tuple[str, ...] = ()
@@ -485,7 +489,8 @@ class VowpalWabbit(Format):
         return VWParser(self.hash_bits, self.interactions, **how)
 
     def feature_name(self, block: TextBlock, span: NDArray[np.int64]) -> str:
-        """Return `namespace^feature`, or the factors of an interaction joined by `*`; a span holds the factors' starts."""
+        """Return `namespace^feature`, or the factors of an interaction joined by `*`; a span holds the factors'
+        starts."""
         return "*".join(_decode_feature(block, int(start)) for start in span[:3] if start >= 0)
 
 
