@@ -302,7 +302,7 @@ def test_invalid_maps_are_refused(text: str, bits: int | None) -> None:
     ("options", "said"),
     [
         (("--feature-map-bits", "3"), "--feature-map-bits is for the products of a --feature-map"),
-        (("--feature-map", "poly:2", "--hash-bits", "0"), "--feature-map has no names for its products"),
+        (("--feature-map", "poly:2", "--hash-bits", "0"), "--feature-map can't name its products"),
     ],
 )
 def test_invalid_options_are_refused(

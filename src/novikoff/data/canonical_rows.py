@@ -114,8 +114,7 @@ def is_canonical(rows: Rows, i: int, known: bool) -> bool:
 
 
 def find_block_end(rows: Rows, start: int, block: int) -> int:
-    """Return the end of a block from row `start` on: at most `block` rows and BLOCK_TERMS terms, but at least one
-    row."""
+    """Return the end of a block from row `start` on: up to `block` rows and BLOCK_TERMS terms, at least one row."""
     stop = min(count_rows(rows), start + block)
     if isinstance(rows, Dense):
         return min(stop, start + max(1, BLOCK_TERMS // rows.width))

@@ -53,8 +53,7 @@ def build_row_too_wide_error(
 def build_batch_too_wide_error(
     batch: Batch, reading: DataReader, needed: Callable[[int], int], limit: int, columns: Mapping[str, Any] | None
 ) -> ModelTooLarge:
-    """Return the error that names the cause in this batch: a row, the width of the table, or the option that sets the
-    number of hashed or mapped features."""
+    """Return the error that names the cause in this batch: a row, the table's width, or the option for features."""
     rows, options = batch.rows, reading.options
     if options.feature_map is not None:
         what = f"{batch.title}: {batch.features:,} columns of --feature-map {options.feature_map}"

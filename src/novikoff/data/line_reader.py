@@ -37,8 +37,7 @@ def _read_at_code(numba: Any, *_: Any) -> Any:
 
 
 read_at = primitive(_read_at, _read_at_code)
-"""Read up to `count` bytes of an open file from `start` on into text[at:]; return their number, 0 at the end of the
-file and -1 on errors."""
+"""Read up to `count` bytes of a file at `start` into text[at:]; return their number, 0 at its end, -1 on errors."""
 
 
 def allocate_tile_text(size: int) -> NDArray[np.uint8]:

@@ -13,6 +13,11 @@ MISSING_VALUES = ("absent", "indicator", "error")
 """Treatment of missing values: no feature; a feature of its own; an error."""
 COLLISIONS = ("sum", "max")
 """Treatment of features that share a slot."""
+FORMAT_OPTIONS = (
+    "label", "text", "ignore", "columns", "categorical", "numeric", "weight", "missing", "delimiter", "quote",
+    "signed_hash", "collisions", "multilabel", "interactions", "word_ngrams", "char_ngrams", "term_weighting",
+)  # fmt: skip
+"""Options that apply to some formats only."""
 
 
 @dataclass
@@ -101,24 +106,6 @@ def check_roles(roles: Mapping[str, Iterable[str]], title: str, what: str = "col
 
 def check_options_apply(options: ReadOptions, kind: type[Format], name: str) -> None:
     """Raise InputError for options that have no effect on a format."""
-    for option in (
-        "label",
-        "text",
-        "ignore",
-        "columns",
-        "categorical",
-        "numeric",
-        "weight",
-        "missing",
-        "delimiter",
-        "quote",
-        "signed_hash",
-        "collisions",
-        "multilabel",
-        "interactions",
-        "word_ngrams",
-        "char_ngrams",
-        "term_weighting",
-    ):
+    for option in FORMAT_OPTIONS:
         if getattr(options, option) not in (None, False, (), "absent", "sum") and option not in kind.options:
             raise InputError(f"--{option.replace('_', '-')} has no meaning for {name}: leave it out.")

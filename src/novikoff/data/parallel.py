@@ -118,8 +118,7 @@ class _WorkerPool(Generic[Work, Result]):
             self.slot_freed.notify_all()
 
     def _one(self, place: Work, wanted: int = -1) -> bool:
-        """Process the next piece of work; return False if there is none, or if the wanted result was finished by
-        another thread while this one waited for its turn."""
+        """Process the next piece of work; return False if there is none, or the wanted result is ready by now."""
         with self.taking:
             if wanted in self.finished:
                 self._release_slot(place)
@@ -184,10 +183,8 @@ class _WorkerPool(Generic[Work, Result]):
                         self.done.wait()
 
     def _help_while_waiting(self, wanted: int) -> bool:
-        """Process a piece of work instead of waiting for a result; return whether there was one.
-
-        Taking work is fast, so the consumer waits for its turn to take.
-        """
+        """Process a piece of work instead of waiting; return whether there was one. Taking work is fast: it may
+        block."""
         if self.consumer_waits or self.total is not None:
             return False
         place = self._place(wait=False)
@@ -218,8 +215,7 @@ _running_pools: weakref.WeakSet[_WorkerPool[Any, Any]] = weakref.WeakSet()
 
 
 def _stop_all_pools() -> None:
-    """Stop all threads before the interpreter finalizes, which would suspend them while they hold locks or write into
-    arrays that are freed."""
+    """Stop all threads before the interpreter finalizes: it would suspend them while they hold locks."""
     for pool in list(_running_pools):
         pool.stop()
 

@@ -133,40 +133,18 @@ def read(
         raise InputError("read needs the name of at least one file.")
     check_sources(titles)
     options = ReadOptions(
-        format=format,
-        label=None if label is None else str(label),
-        text=text,
-        ignore=tuple(ignore),
-        columns=tuple(columns),
-        categorical=tuple(categorical),
-        numeric=tuple(numeric),
-        weight=weight,
-        missing=missing,
-        delimiter=delimiter,
-        quote=quote,
-        encoding=encoding,
-        header=header,
-        hash_bits=hash_bits,
-        signed_hash=signed_hash,
-        collisions=collisions,
-        multilabel=multilabel,
-        interactions=interactions,
-        word_ngrams=word_ngrams,
-        char_ngrams=char_ngrams,
-        lowercase=lowercase,
-        term_weighting=term_weighting,
-        feature_map=feature_map,
-        feature_map_bits=feature_map_bits,
-        bad_lines=bad_lines,
-        threads=threads,
-        block=block,
-    )
+        format=format, label=None if label is None else str(label), text=text, ignore=tuple(ignore),
+        columns=tuple(columns), categorical=tuple(categorical), numeric=tuple(numeric), weight=weight, missing=missing,
+        delimiter=delimiter, quote=quote, encoding=encoding, header=header, hash_bits=hash_bits,
+        signed_hash=signed_hash, collisions=collisions, multilabel=multilabel, interactions=interactions,
+        word_ngrams=word_ngrams, char_ngrams=char_ngrams, lowercase=lowercase, term_weighting=term_weighting,
+        feature_map=feature_map, feature_map_bits=feature_map_bits, bad_lines=bad_lines, threads=threads, block=block,
+    )  # fmt: skip
     return DataFiles(titles, check_options(options), features)
 
 
 class MatrixBuilder:
-    """Concatenates batches in arrays that are preallocated from the file size: growing them would cost twice as
-    much."""
+    """Concatenates batches in arrays preallocated from the file size: growing them would cost twice as much."""
 
     def __init__(self, size: int) -> None:
         self.size, self.features, self.rows, self.terms = size, 0, 0, 0

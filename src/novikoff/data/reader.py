@@ -323,8 +323,7 @@ class DataReader:
     def _write_cache(
         self, feed: TextSource, fmt: Format, lines: int, stamp: cache.CacheKey, already: int
     ) -> Iterator[Batch]:
-        """Yield batches of the text while a cache is written; skip `already` examples, which a damaged cache has
-        given."""
+        """Yield batches of the text while a cache is written, but not the `already` examples from a damaged cache."""
         from novikoff.data import cache
 
         bad = self.bad.copy()
@@ -424,8 +423,7 @@ class DataReader:
 
 
 def _read_head(feed: TextSource, head: bytes, kind: Any) -> bytes:
-    """Return the first bytes for detection, whole lines if possible; of a pipe those that are there without a long
-    wait."""
+    """Return the first bytes, whole lines if possible; of a pipe those that are there without a long wait."""
     if feed.size is not None:  # a file: `head` returned all that is needed
         return head
     while len(head) < BLOCK_BYTES:

@@ -350,8 +350,7 @@ def _weight_slot_scaled_row(rows: ScaledRow, i: int, k: int) -> int:
 def dot_skipping_zeros(
     values: NDArray[np.floating], start: int, count: int, slots: NDArray[np.floating]
 ) -> tuple[float, float]:
-    """Return (w·x, ‖x‖²) of a dense row without its zeros, summed in the order of sparse rows
-    (`_compiled/simd/dot.py`)."""
+    """Return (w·x, ‖x‖²) of a dense row without zeros, summed in the order of sparse rows (`_compiled/simd/dot.py`)."""
     terms = 0
     for k in range(start, start + count):
         terms += values[k] != 0.0

@@ -220,8 +220,7 @@ class TextSource:
         return count
 
     def _more(self, block: TextBlock, at: int) -> tuple[int, bool]:
-        """Fill the block from `at` on, waiting at most for the first bytes; return the new end, and whether the file
-        ended."""
+        """Fill the block from `at` on, blocking only for the first bytes; return the new end, and if the file ended."""
         room = PADDING_BYTES + block.size
         left = min(len(self.tail), room - at)
         block.text[at : at + left] = self.tail[:left]
@@ -359,8 +358,7 @@ class _PeekableFile:
 
 
 def _detect_compression(file: Any, title: str) -> tuple[str | None, bytes, int]:
-    """Return the compression of a file (None for none), its first bytes, and how many bytes were skipped before
-    them."""
+    """Return the compression of a file (None for none), its first bytes, and the number of bytes before them."""
     first = b""
     try:
         while len(first) < 6:

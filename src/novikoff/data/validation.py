@@ -129,8 +129,7 @@ class _WritableView:
 
 
 def as_writable(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a writable view of a read-only array. Kernels don't write to it, but are compiled for writable arrays
-    only."""
+    """Return a writable view of a read-only array: kernels don't write to it, but have only one compiled version."""
     if array.flags.writeable and array.flags.aligned:
         return array
     return np.asarray(_WritableView(array)) if array.flags.aligned else array.copy()

@@ -176,5 +176,5 @@ def test_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: An
     path = write_table(table(), tmp_path, "parquet")
     with path.open("rb") as file:
         monkeypatch.setattr("sys.stdin", type("Standard", (), {"buffer": file}))
-        with pytest.raises(InputError, match="can't come from standard input"):
+        with pytest.raises(InputError, match="can't be read from standard input"):
             read_table("-")

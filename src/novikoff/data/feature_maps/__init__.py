@@ -119,8 +119,7 @@ class MapSpec:
         )
 
     def find_first_unmappable(self, rows: Sparse, counts: NDArray[np.int64]) -> UnmappableRowError | None:
-        """Return the error for the first row that can't be mapped, if there is one; `counts` are the terms of mapped
-        rows."""
+        """Return the error for the first row that can't be mapped, if any; `counts` are the terms of mapped rows."""
         long = np.flatnonzero(counts > MAX_TERMS_PER_ROW)
         found = None
         if len(long):
@@ -193,8 +192,8 @@ class Mapper:
             raise bad
 
     def batches(self, batch: Batch, left_out: Counter[str] | None) -> Iterator[Batch]:
-        """Yield the batch mapped, in pieces. Unmappable examples are counted in `left_out`; without it they are an
-        error."""
+        """Yield the batch mapped, in pieces. Unmappable examples are counted in `left_out`; if that is None, they
+        raise."""
         features, start = self.map.columns(batch.features), 0
         while start < len(batch):
             rest = batch.part(start, len(batch))

@@ -54,15 +54,9 @@ def allocate_buffers(terms: int, degree: int) -> ProductBuffers:
     places = degree + 1
     hashes, values = np.zeros(places, np.uint64), np.zeros(places)
     return ProductBuffers(
-        int_zeros(terms),
-        int_zeros(places * terms),
-        int_zeros(places),
-        int_zeros(places),
-        hashes,
-        values,
-        values.copy(),
-        int_zeros(places),
-    )
+        int_zeros(terms), int_zeros(places * terms), int_zeros(places), int_zeros(places), hashes, values,
+        values.copy(), int_zeros(places),
+    )  # fmt: skip
 
 
 def _plain_to_uint64(number: Any) -> Any:
@@ -79,8 +73,7 @@ to_uint64 = compiled(_plain_to_uint64 if JIT_DISABLED else _to_uint64)
 
 @compiled
 def sort_terms(rows: Sparse, start: int, stop: int, order: NDArray[np.int64]) -> None:
-    """Sort terms by column, by insertion: rows are short or nearly sorted, and have as many products as it has
-    steps."""
+    """Sort terms by column, by insertion: rows are short or nearly sorted, and have as many products as steps."""
     for k in range(start, stop):
         at = k - start
         while at > 0 and rows.indices[order[at - 1]] > rows.indices[k]:

@@ -125,8 +125,7 @@ class Format(ABC):
         return True
 
     def pieces(self, feed: TextSource, size: int | None) -> Iterator[Any] | None:
-        """Yield what parsers read by themselves, about `size` bytes of text each; None where the reader fills
-        blocks."""
+        """Yield pieces of about `size` bytes that parsers read by themselves; None where the reader fills blocks."""
         return None
 
     def find_last_record_end(self, text: NDArray[np.uint8], start: int, stop: int) -> int:

@@ -67,8 +67,7 @@ class CsvParser(TableParser):
         return opened.places if opened.matched_by_name or self.unlabelled else tuple(range(len(self.table.names)))
 
     def _ensure_capacity(self, size: int, places: tuple[int, ...]) -> None:
-        """Allocate buffers for blocks of `size` bytes, each of which may end a cell. Pages never written cost
-        nothing."""
+        """Allocate buffers for blocks of `size` bytes, each of which may end a cell. Unused pages cost nothing."""
         self.size, self.places = size, places
         records, rows = size + 2, size // max(1, len(places) - 1) + 2
         self.marks = uninitialised(size + 80, "uint32")
@@ -152,16 +151,9 @@ class CsvParser(TableParser):
         numeric = table.numeric[table.target]
         self.marks[0] = PADDING_BYTES - 1
         count, odd, unended, lines = find_cells(
-            text,
-            PADDING_BYTES,
-            block.stop,
-            self.delimiter,
-            self.quote,
-            self.marks[1:],
-            self.ends,
-            self.lines,
+            text, PADDING_BYTES, block.stop, self.delimiter, self.quote, self.marks[1:], self.ends, self.lines,
             self.strays,
-        )
+        )  # fmt: skip
         rows, wrong = parse_records(
             text, self.marks, self.ends, self.lines, self.strays, count, odd, unended,
             self.cells, self.target, numeric, self.weight, self.unlabelled, self.quote, into, out,

@@ -67,8 +67,7 @@ class TableOutput(NamedTuple):
     weights: NDArray[np.float64]
     """Empty where no column holds weights."""
     problems: NDArray[np.int64]
-    """Line, reason, column, and start and end of the offending text; for CELL_COUNT the start is the number of
-    cells."""
+    """Line, reason, column, and span of the offending text; for CELL_COUNT it starts with the number of cells."""
 
 
 class NumericRows(NamedTuple):

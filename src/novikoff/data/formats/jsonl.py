@@ -84,7 +84,7 @@ class JsonParser(Parser):
         self.named = named or fmt.hash_bits == 0
         self.used = allocate_terms(0, bits=fmt.hash_bits, signed=fmt.signed_hash, named=False).used
         self.size = 0
-        self.workspace: NoNgrams | NgramWorkspace
+        self.ngrams: NoNgrams | NgramWorkspace
 
     def _ensure_capacity(self, size: int) -> None:
         """Allocate buffers for blocks of `size` bytes: a value and its separator have at least two."""
@@ -95,11 +95,9 @@ class JsonParser(Parser):
         self.to = allocate_terms(
             terms, bits=fmt.hash_bits, signed=fmt.signed_hash, named=self.named, largest=fmt.collisions == "max"
         )._replace(used=self.used)
-        self.workspace = NoNgrams(0)
+        self.ngrams = NoNgrams(0)
         if texts:
-            self.workspace = allocate_workspace(
-                size, fmt.word_ngrams, fmt.char_ngrams, fmt.lowercase, fmt.term_weighting
-            )
+            self.ngrams = allocate_workspace(size, fmt.word_ngrams, fmt.char_ngrams, fmt.lowercase, fmt.term_weighting)
         self.state = JsonParserState(
             label=uint64(hash_name(fmt.label.encode())),
             texts=buffers.array(texts, "uint64"),
@@ -141,9 +139,7 @@ class JsonParser(Parser):
         if block.size > self.size:
             self._ensure_capacity(block.size)
         out, to, bits = self.out, self.to, self.format.hash_bits
-        rows, lines, wrong = parse_json_block(
-            block.text, block.stop, self.state, self.workspace, self.unlabelled, to, out
-        )
+        rows, lines, wrong = parse_json_block(block.text, block.stop, self.state, self.ngrams, self.unlabelled, to, out)
         keys, label = out.keys[:rows], build_json_decoder(block, out)
         if self.format.label_texts:
             keys, label = convert_labels_to_text(keys, label)
@@ -168,10 +164,8 @@ class JsonParser(Parser):
             return BadLine(line, kind, f"has no field {self.format.weight!r} with a weight, or it is null.")
         while stop > where and block.text[stop - 1] <= 32:
             stop -= 1
-        found = (
-            format_excerpt(block, where, min(stop, where + EXCERPT_BYTES)) if stop > where else "the end of the line"
-        )
-        return BadLine(line, kind, f"{rule}, got {found} at byte {where - start + 1} of the line.")
+        text = format_excerpt(block, where, min(stop, where + EXCERPT_BYTES)) if stop > where else "the end of the line"
+        return BadLine(line, kind, f"{rule}, got {text} at byte {where - start + 1} of the line.")
 
 
 def build_json_decoder(block: TextBlock, out: JsonOutput) -> Callable[[int], Any]:

@@ -107,8 +107,7 @@ def resolve_ngram_options(options: Any) -> dict[str, Any]:
 
 
 def count_max_terms(size: int, words: int, letters: int) -> int:
-    """Return the largest number of terms of a text of `size` bytes: a word and its separator have at least two
-    bytes."""
+    """Return the largest number of terms in `size` bytes of text: a word and its separator have at least two."""
     return words * (size // 2 + 1) + (size if letters else 0) + 16
 
 

@@ -237,16 +237,13 @@ class ParquetParser(TableParser):
             found |= dict.fromkeys(np.flatnonzero(absent[:, target]).tolist(), (NO_LABEL, target))
         places = table.opened.places
 
-        def get_excerpt(row: int, column: int) -> str:
+        def show(row: int, column: int) -> str:
             if column not in places:
                 return "nothing"
             cell = batch.column(places.index(column)).slice(row, 1)
             return repr(_get_bytes(cell)[0] if _is_text(cell.type) and damaged.any() else cell[0].as_py())
 
-        return [
-            self.problem(row, reason, column, get_excerpt(row, column))
-            for row, (reason, column) in sorted(found.items())
-        ]
+        return [self.problem(row, reason, column, show(row, column)) for row, (reason, column) in sorted(found.items())]
 
 
 @dataclass(frozen=True)

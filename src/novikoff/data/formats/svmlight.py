@@ -181,8 +181,7 @@ class Svmlight(Format):
 
 
 def has_label_sets(head: bytes) -> bool:
-    """Return whether the first lines have label sets: at least two lines and a tenth of all, since a few may be
-    errors."""
+    """Return whether the first lines have label sets: at least two and a tenth of all, since few may be errors."""
     if b"," not in head:
         return False
     lines = [line.split(b"#", 1)[0].split(None, 1) for line in head.split(b"\n")[:SNIFFED_LINES]]

@@ -241,10 +241,7 @@ def parse_line_slow(
     row: int,
     at: int,
 ) -> tuple[int, int, int, int]:
-    """Parse a line from left to right; return (reason or 0, end of terms, span of the offending text).
-
-    The end is -1 where the line is not an example.
-    """
+    """Parse a line exactly; return (reason or 0, end of terms or -1 for no example, span of the offending text)."""
     for k in range(start, stop):
         if text[k] == 35:
             stop = k
@@ -364,8 +361,8 @@ def parse_svmlight_block(
 def parse_span(
     fd: int, start: int, stop: int, tile: Tile, several: bool, unlabelled: bool, out: SvmlightOutput
 ) -> tuple[int, int, int, int]:
-    """Parse all lines of a file from `start` to `stop`, like `parse_svmlight_block`; -1 lines where tiles can't be
-    used."""
+    """Parse the lines from `start` to `stop` of a file like `parse_svmlight_block`; -1 lines where tiles can't do
+    it."""
     lines = rows = wrong = features = 0
     out.starts[0] = 0
     while start < stop:

@@ -96,13 +96,8 @@ class TableFormat(Format):
     def settings(self) -> dict[str, Any]:
         """Return the settings for the model file, without defaults that most tables have."""
         usual: dict[str, Any] = {
-            "ignored": (),
-            "texts": (),
-            "weight": None,
-            "missing": "absent",
-            "quote": '"',
-            "encoding": None,
-        }
+            "ignored": (), "texts": (), "weight": None, "missing": "absent", "quote": '"', "encoding": None,
+        }  # fmt: skip
         usual |= {"word_ngrams": 1, "char_ngrams": 0, "lowercase": True, "term_weighting": DEFAULT_SCALE}
         own = {name: value for name, value in asdict(self).items() if name not in usual or value != usual[name]}
         return {"format": self.name, **own}

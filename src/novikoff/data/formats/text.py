@@ -92,8 +92,7 @@ def has_prefix(text: NDArray[np.uint8], k: int, stop: int) -> bool:
 
 @compiled
 def split_label(text: NDArray[np.uint8], start: int, stop: int, separator: int) -> tuple[int, int, int, int]:
-    """Split a line that has no blanks at its ends; return (reason or 0, start and end of the label, start of the
-    text)."""
+    """Split a line without blanks at its ends; return (reason or 0, start and end of the label, start of the text)."""
     end = find_blank(text, start) if separator == BLANK else find_byte(text, start, stop, 9)
     begin, after = start, end
     if separator == BLANK:
@@ -266,10 +265,8 @@ class Text(Format):
         separator = "tab" if b"\t" in first.rstrip() and not first.startswith(FASTTEXT_PREFIX) else "blank"
         bits = DEFAULT_HASH_BITS if options.hash_bits is None else options.hash_bits
         how: dict[str, Any] = {
-            "hash_bits": bits,
-            "signed_hash": bool(options.signed_hash),
-            "collisions": options.collisions,
-        }
+            "hash_bits": bits, "signed_hash": bool(options.signed_hash), "collisions": options.collisions,
+        }  # fmt: skip
         return cls(separator, **how, **resolve_ngram_options(options))
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> TextParser:

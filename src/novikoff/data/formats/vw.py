@@ -296,10 +296,7 @@ def parse_features(
 def parse_simple_heading(
     text: NDArray[np.uint8], start: int, marks: NDArray[np.uint32], first: int, bar: int, out: VwOutput, row: int
 ) -> bool:
-    """Read a heading that is only a one-digit label, with or without a sign; return whether it was one.
-
-    Branch-free: labels are in random order, so that the processor would mispredict branches on them.
-    """
+    """Store a label that is alone before the bar and has one digit; return whether it was. Branch-free: labels vary."""
     end = to_int64(get_unchecked(marks, first))
     sign = get_unchecked(text, start)
     digit = to_int64(get_unchecked(text, end - 1)) - 48
@@ -331,10 +328,7 @@ def parse_vw_block(
     letters: NDArray[np.uint8],
     out: VwOutput,
 ) -> tuple[int, int, int, int]:
-    """Parse all lines of a block; return (rows, problems, whether any weight is not 1, lines done).
-
-    Fewer lines than `count` are done where the buffer for terms is full.
-    """
+    """Parse lines of a block; return (rows, problems, whether weights vary, lines done: fewer if `to` is full)."""
     row = at = wrong = weighted = 0
     most = MAX_INTERACTIONS if len(letters) > 0 else 0
     first = 1
@@ -489,8 +483,7 @@ class VowpalWabbit(Format):
         return VWParser(self.hash_bits, self.interactions, **how)
 
     def feature_name(self, block: TextBlock, span: NDArray[np.int64]) -> str:
-        """Return `namespace^feature`, or the factors of an interaction joined by `*`; a span holds the factors'
-        starts."""
+        """Return `namespace^feature`, or the factors of an interaction joined by `*`; a span holds their starts."""
         return "*".join(_decode_feature(block, int(start)) for start in span[:3] if start >= 0)
 
 

@@ -82,8 +82,7 @@ class Encoding:
     # --- One row ---
 
     def example(self, x: Any) -> Any:
-        """Return one raw row as `learn_one` takes it: an array, or a dict of column or name → value; other input
-        unchanged."""
+        """Return a raw row as `learn_one` takes it: an array, or a dict of column or name → value; else x unchanged."""
         record = self.writer.record(x)
         if record is None:
             return x

@@ -142,14 +142,13 @@ class _TemporarySpace:
         self.announced = False
 
     def share(self, added: int = 0) -> float | None:
-        """Return the fraction of the data that has been added, including `added` examples of the current batch; None
-        where the size of the text is unknown."""
+        """Return the fraction of the data that has been added, with `added` examples of this batch; None if unknown."""
         text_bytes = self.text_bytes + self.batch_bytes * added / max(1, self.batch_rows)
         return min(1.0, text_bytes / self.size.total) if text_bytes and not self.size.packed else None
 
     def check(self, record_bytes: int, added: int) -> None:
-        """Announce the temporary files when the first run is written; raise InputError where there is clearly too
-        little space."""
+        """Announce the temporary files before the first run; raise InputError where there is clearly no space for
+        them."""
         if self.announced:
             return
         self.announced = True

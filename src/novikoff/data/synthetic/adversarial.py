@@ -105,8 +105,7 @@ def intervals() -> NDArray[np.float64]:
 
 
 def rectangles(d: int) -> NDArray[np.float64]:
-    """Return ±e_1 … ±e_d: 2d points, shattered by axis-parallel rectangles around the positive points and the
-    origin."""
+    """Return ±e_1 … ±e_d: 2d points, shattered by axis-parallel rectangles around positive points and the origin."""
     check_integer("d, the dimension,", d, 1)
     return np.vstack([np.eye(d), -np.eye(d)])
 

@@ -97,8 +97,7 @@ def xor(k: int) -> Formula:
 
 
 def _solve_rate(count: int, least: int, share: float) -> float:
-    """Return q such that at least `least` of `count` independent events of probability q occur with probability
-    `share`."""
+    """Return q such that at least `least` of `count` independent events of probability q have probability `share`."""
     if least == 1:
         return -float(np.expm1(np.log1p(-share) / count))
     if least == count:

@@ -50,8 +50,7 @@ class GroundTruth:
     largest: float
     """Upper bound for ‖x‖², without bias."""
     separator: NDArray[np.float64] | None = None
-    """(bias, weights …): n + 1 numbers, integers for Boolean concepts; None where the concept is not a half-space, or
-    drifts."""
+    """(bias, weights …): n + 1 numbers, integers for Boolean concepts; None for drift or where no half-space fits."""
     margin: float | None = None
     """Lower bound for y·separator·(1, x), for every example whose label is not flipped."""
     sides: tuple[RectangleSide, ...] = ()

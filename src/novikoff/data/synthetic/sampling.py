@@ -24,8 +24,7 @@ def choose_block_rows(n: int, density: float, relevant: int) -> int:
 def draw_boolean_rows(
     rng: Generator, count: int, n: int, density: float, columns: NDArray[np.int64], active: NDArray[np.bool_]
 ) -> Sparse:
-    """Draw rows of n attributes, each active with probability `density`, except for `columns`, whose values are
-    given."""
+    """Draw rows of n attributes, each active with probability `density`, except for `columns`, which are given."""
     places = (_draw_sparse if density < SPARSE_DENSITY else _draw_dense)(rng, count, n, density, columns, active)
     begins = np.arange(count + 1) * n
     starts = np.searchsorted(places, begins)

@@ -64,8 +64,7 @@ class EventRows(NamedTuple):
 
 @compiled
 def parse_short_number(text: NDArray[np.uint8], k: int) -> tuple[int, float]:
-    """Parse a short number at k; return its end and its value, or −1 for other numbers. Digits and power of ten are
-    exact doubles."""
+    """Parse a short number at k, whose digits are an exact double; return its end, −1 for other numbers, and value."""
     negative = get_unchecked(text, k) == 45
     if negative:
         k += 1

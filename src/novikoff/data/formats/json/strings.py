@@ -1,4 +1,4 @@
-"""The strings of JSON: where they end, what they mean, and whether they are what RFC 8259 calls a string."""
+"""JSON strings: find their end, decode escapes, and check them against RFC 8259."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from novikoff._compiled.simd.byte_scan import PADDING_BYTES, lowest_bit, mask_at
 
 QUOTE, BACKSLASH = 34, 92
 UNCLOSED_STRING, CONTROL_CHARACTER, BAD_ESCAPE, LONE_SURROGATE = 1, 2, 3, 4
-"""What may be wrong: it does not end, it has a control character, an escape that is none, half a surrogate pair."""
+"""Errors in a string: no end, a control character, an invalid escape, an unpaired surrogate."""
 _ZERO, _ONE = uint64(0), uint64(1)
 
 
@@ -36,8 +36,7 @@ def _plain_find_string_end(text: Any, k: int) -> tuple[int, bool]:
 
 
 find_string_end = compiled(_plain_find_string_end if JIT_DISABLED else _find_string_end)
-"""Where the next quote, backslash or control character is (every line ends with one), and whether a byte before it is
-not ASCII."""
+"""Return the next quote, backslash or control character, such as a line feed, and whether non-ASCII precedes it."""
 
 
 @compiled

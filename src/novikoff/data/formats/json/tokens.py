@@ -40,21 +40,9 @@ REASONS = {
     22: ("number", "fields of --numeric must be numbers"),
 }
 (
-    ENCODING,
-    OBJECT,
-    NAME,
-    COLON,
-    VALUE,
-    SEPARATOR,
-    TRAILING_TEXT,
-    NUMBER,
-    RANGE,
-    TOO_DEEP,
-    PATH_TOO_LONG,
-    LABEL_KIND,
-    LABEL_TWICE,
-    NO_LABEL,
-) = range(5, 19)
+    ENCODING, OBJECT, NAME, COLON, VALUE, SEPARATOR, TRAILING_TEXT, NUMBER, RANGE, TOO_DEEP, PATH_TOO_LONG, LABEL_KIND,
+    LABEL_TWICE, NO_LABEL,
+) = range(5, 19)  # fmt: skip
 WEIGHT, NO_WEIGHT, MISSING, NUMERIC = range(19, 23)
 
 
