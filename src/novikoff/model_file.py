@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
@@ -54,7 +54,9 @@ from novikoff.model_verifier import (
 from novikoff.part_files import lock_file, name_part, remove_stale_parts
 from novikoff.schema import SchemaError
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+STANDARD_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
+"""File descriptors of outputs that may be a regular file, which must not be replaced."""
 NO_CHECKSUM = "0" * 64
 DTYPE_ORDER = ("u8", "i8", "f8", "f4", "u4", "i4", "f2", "u2", "i2", "i1", "u1", "b1")
 """Of numbers, as NumPy calls them, in the order in which safetensors writes arrays of them."""
@@ -222,7 +224,7 @@ def _run_to_header_and_tensors(
     """What a file holds of a learner's run."""
     state = checked_state_of(model)
     counters = state.ledger.book
-    tensors = {f"geometry.{name}": _to_contiguous(a) for name, a in state_arrays(trim_state(model, state)).items()}
+    tensors = {f"updater.{name}": _to_contiguous(a) for name, a in state_arrays(trim_state(model, state)).items()}
     tensors |= {
         name: _to_contiguous(a) for name, a in (extra_arrays_of(model, state) | state.feature_sample.tensors()).items()
     }
@@ -315,7 +317,7 @@ def _build_state(model: OnlineClassifier, verified: VerifiedHeader, tensors: dic
     counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
     ledger = Ledger(LedgerCounters(counts, tensors["ledger.sums"]))
     state = ModelState(
-        updater=fresh._replace(**{name: tensors[f"geometry.{name}"] for name in state_arrays(fresh)}),
+        updater=fresh._replace(**{name: tensors[f"updater.{name}"] for name in state_arrays(fresh)}),
         ledger=ledger,
         labels=verified.labels,
         features=features,
@@ -363,6 +365,10 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
 def atomic_writer(path: Path, mode: int = 0o666) -> Iterator[Callable[[bytes], object]]:
     """A file piece by piece: gives what takes the pieces. Temporary file, fsync, rename, fsync of the folder, so that
     the file that was there is replaced only when the block has ended well. `mode` is less what the umask forbids."""
+    if is_stream_output(path):
+        with _open_stream_output(path) as stream:
+            yield stream.write
+        return
     path = Path(os.path.realpath(path))  # what a link points to is replaced, not the link
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
@@ -386,6 +392,17 @@ def atomic_writer(path: Path, mode: int = 0o666) -> Iterator[Callable[[bytes], o
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def is_stream_output(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is written to as it is, not replaced: /dev/stdout, a device or a named pipe."""
+    return str(path) in STANDARD_STREAMS or (os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)))
+
+
+def _open_stream_output(path: Path) -> IO[bytes]:
+    # A duplicate of the descriptor shares its offset: text that the command printed before is not overwritten.
+    number = STANDARD_STREAMS.get(str(path))
+    return open(path, "wb") if number is None else os.fdopen(os.dup(number), "wb")
 
 
 def _remove(temporary: Path) -> None:

@@ -202,7 +202,7 @@ def verify_run(model: OnlineClassifier, header: dict[str, Any], tensors: Tensors
     columns = columns_in_file(model, labels)
     sizes = {"features": features, "classes": len(labels), "columns": columns, "slots": (features + 1) * columns}
     known = verify_arrays(ledger.LEDGER_SCHEMA, tensors, sizes, precision, "ledger.")
-    known |= verify_arrays(schema_of(model, features), tensors, sizes, precision, "geometry.")
+    known |= verify_arrays(schema_of(model, features), tensors, sizes, precision, "updater.")
     for prefix, schema in extra_schemas_of(model, features, tensors.keys()).items():
         known |= verify_arrays(schema, tensors, sizes, precision, prefix)
     if has_weights(model) and "sample.counts" in tensors:

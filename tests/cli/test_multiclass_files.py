@@ -146,7 +146,7 @@ def test_queries_are_not_split_by_blocks(block: int, tmp_path: Path) -> None:
     path = tmp_path / "q.txt"
     path.write_text(RANKED)
     model = QueryRanking(Perceptron(average=True))
-    model._build_file_trainer(DataReader([str(path)], ReadOptions(block=block, threads=1))).once()
+    list(model._build_file_trainer(DataReader([str(path)], ReadOptions(block=block, threads=1))).learn_pass())
     rows = [line.split() for line in RANKED.splitlines()]
     X = np.zeros((len(rows), 4), np.float32)
     for i, row in enumerate(rows):

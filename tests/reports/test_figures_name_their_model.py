@@ -34,7 +34,7 @@ from novikoff import (
 from novikoff.certificates.certificate import Certificate, build_certificate
 from novikoff.certificates.data_source import ArraySource
 from novikoff.cli.main import main
-from novikoff.cli.options.online_to_batch_options import METHODS
+from novikoff.cli.options.model_options import METHODS
 from novikoff.linear.auto import BinaryAuto
 from novikoff.reports import batch_certificate_page, formatting
 from novikoff.reports.certificate_page import build_page

@@ -557,7 +557,7 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
 
 def check_writeable(state: ModelState) -> None:
     """Raise InputError for a model whose arrays can't be changed."""
-    flags = getattr(getattr(state.updater, "slots", None), "flags", None)
+    flags = getattr(getattr(state.updater, "weights", None), "flags", None)
     if flags is not None and not flags.writeable:
         raise InputError(
             "The arrays of this model are read-only, so it can predict but not learn: load it without mmap_mode."

@@ -257,7 +257,7 @@ class Halving(ConsistentLearner):
 def _count_valid_rows(state: ModelState, rows: Rows, canonical: bool) -> int:
     """How many rows come before one that is to be refused, or brought into order first."""
     return first_invalid_row(
-        rows, count_rows(rows), state.features + 1, max_sq_norm.function(state.updater.slots), canonical
+        rows, count_rows(rows), state.features + 1, max_sq_norm.function(state.updater.weights), canonical
     )
 
 

@@ -37,9 +37,9 @@ from novikoff.data.options import ReadOptions
 from novikoff.data.reader import DataReader
 from novikoff.data.shuffle.external import Shuffler
 from novikoff.errors import InputError, NovikoffError, TooManyLabelsError
-from novikoff.learner_registry import learner_class, names, variant_settings
+from novikoff.learner_registry import learner_class, names
 from novikoff.memory_limit import share_limits
-from novikoff.scheme_registry import scheme_class
+from novikoff.model_factory import UNKNOWN_TASK, ModelSettings, build_model
 from novikoff.theory import mistake_bounds
 
 DEFAULT_LEARNER = "perceptron"
@@ -171,7 +171,7 @@ def _run_comparison(
             for name in list(runs):
                 began = time.perf_counter()
                 try:
-                    runs[name].take(batch)
+                    runs[name].learn(runs[name].encode(batch))
                 except TooManyLabelsError:
                     raise
                 except NovikoffError as problem:
@@ -180,7 +180,7 @@ def _run_comparison(
                     continue
                 seconds[name] += time.perf_counter() - began
         for run in runs.values():
-            run.end()
+            run.end_pass()
     if not runs:
         raise InputError(f"No learner takes this stream: {next(iter(skipped.values()))}")
     models = {name: run.model for name, run in runs.items()}
@@ -192,8 +192,8 @@ def _run_comparison(
     return found._replace(label_order=require_state(next(iter(models.values()))).label_order)
 
 
-def _build_learner(name: str) -> Any:
-    return learner_class(name)(**variant_settings(name))
+def _build_learner(name: str, scheme: str = "binary") -> Any:
+    return build_model(ModelSettings(name, multiclass=scheme), UNKNOWN_TASK)
 
 
 def _find_incompatible(models: dict[str, Any]) -> dict[str, str]:
@@ -213,7 +213,7 @@ def wrap_multiclass(chosen: Sequence[str]) -> dict[str, Any]:
     first = DEFAULT_LEARNER if DEFAULT_LEARNER in chosen else chosen[0]
     alone = {name: _build_learner(name) for name in chosen if is_multiclass(learner_class(name))}
     pairs = [("kesler", name) for name in chosen if name not in alone] + [(scheme, first) for scheme in REDUCTIONS]
-    return {f"{scheme}({name})": scheme_class(scheme)(_build_learner(name)) for scheme, name in pairs} | alone
+    return {f"{scheme}({name})": _build_learner(name, scheme) for scheme, name in pairs} | alone
 
 
 def _evaluate_multiclass(

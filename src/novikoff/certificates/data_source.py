@@ -138,12 +138,15 @@ class FileSource:
             if not is_builtin(title):
                 self._digest(title)
         reading = self._reading()
-        following = build_file_trainer(model, reading, positive=self.positive)
+        training = build_file_trainer(model, reading, positive=self.positive)
         with reserve_work_arrays():
-            following.shown(reading.batches(), callback)
+            for encoded in training.learn_pass():
+                if callback is not None:
+                    callback(encoded.batch.rows, encoded.codes)
         first = model.ledger_.mistakes
         for _ in range(passes - 1):
-            following.once()
+            for _ in training.learn_pass():
+                pass
         return first
 
     def solve(self, model: BatchEstimator) -> None:

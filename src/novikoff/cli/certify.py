@@ -19,7 +19,7 @@ from novikoff.cli.options.data_options import (
     matches_reading,
     restore_reading_options,
 )
-from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
 from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.output.report_output import add_report_option, write_report
 from novikoff.data.options import ReadOptions

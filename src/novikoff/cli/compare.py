@@ -17,8 +17,14 @@ from typing import TYPE_CHECKING
 
 from novikoff import learner_registry
 from novikoff.cli.options.data_options import DATA_HELP, add_data_options, build_reading_options
-from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
-from novikoff.cli.options.shuffle_options import add_shuffle, order_warnings, resolve_shuffle
+from novikoff.cli.options.run_options import (
+    DEFAULT_LIMIT_TEXT,
+    add_max_model_memory,
+    add_shuffle,
+    order_warnings,
+    resolve_shuffle,
+    within_model_memory,
+)
 from novikoff.cli.output.data_summary import describe_files, show_description
 from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.output.report_output import add_report_option

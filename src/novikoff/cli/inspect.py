@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from novikoff.base.internals import describe_guarantee, scheme_info_of
-from novikoff.cli.options import online_to_batch_options
-from novikoff.cli.output.figures import progressive_error_lines
+from novikoff.cli.output.guarantee_text import format_guarantee
+from novikoff.cli.output.progress import progressive_error_lines
 from novikoff.errors import InputError
 
 MAX_LABELS_SHOWN = 20
@@ -125,7 +125,7 @@ def _intercept_lines(intercept: float | dict[str, float] | None) -> list[str]:
 
 def _guarantee_lines(description: dict[str, Any]) -> list[str]:
     promised = description.get("online_to_batch", description.get("guarantee"))
-    rows = [] if promised is None else online_to_batch_options.format_guarantee(promised)
+    rows = [] if promised is None else format_guarantee(promised)
     rows += [("enough", description["sample_check"]["sentence"])] if "sample_check" in description else []
     return [f"{title:<12}{text}" for title, text in rows]
 

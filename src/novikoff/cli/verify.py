@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from novikoff.cli.options.data_options import DATA_HELP
-from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
 from novikoff.errors import InputError
 
 EPILOG = f"""\

@@ -79,7 +79,7 @@ def step_scored(
     # Asked of the product: the sign of s alone is a coin toss, which the processor would guess wrong half the time.
     wrong = y * s < 0.0 or (s == 0.0 and y * tie < 0.0)
     g = weight * gradient(loss, s, y, wrong, norm(updater))
-    largest = max_sq_norm(updater.slots)
+    largest = max_sq_norm(updater.weights)
     is_update = g != 0.0  # asked once: a score that moves nothing is done with sooner
     if not (sq_norm < largest and abs(s) < largest and accepts_row(updater, rows, i)):
         return REJECTED
@@ -156,11 +156,11 @@ def learn(
         if len(weights) > 0:
             weight = weights[i]
             if weight == 0.0 and not is_probing(counters):
-                _, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
-                if not (sq_norm < max_sq_norm(updater.slots) and accepts_row(updater, rows, i)):
+                _, sq_norm = dot_and_sq_norm(rows, i, updater.weights)
+                if not (sq_norm < max_sq_norm(updater.weights) and accepts_row(updater, rows, i)):
                     return i
                 continue
-        prefetch(rows, i + 1, len(labels), updater.slots)
+        prefetch(rows, i + 1, len(labels), updater.weights)
         s, sq_norm = next_s, next_sq_norm
         if i != scored_ahead:
             s, sq_norm, next_s, next_sq_norm, scored_two = score_two_rows(updater, rows, i, len(labels))
@@ -279,7 +279,7 @@ def score_rows_with_updater(updater: Any, rows: Rows, slots: int, canonical: boo
         if not (canonical or indices_sorted(rows, i, slots)):
             return i
         out[i], sq_norm = score(updater, rows, i)
-        if not sq_norm < max_sq_norm(updater.slots):
+        if not sq_norm < max_sq_norm(updater.weights):
             return i
     return len(out)
 

@@ -78,7 +78,7 @@ def step_query(
 ) -> bool:
     """Query q; False, with nothing changed, where it is refused."""
     start, stop = queries.starts[q], queries.starts[q + 1]
-    largest, max_row_sq_norm = max_sq_norm(updater.slots), 0.0
+    largest, max_row_sq_norm = max_sq_norm(updater.weights), 0.0
     for i in range(start, stop):
         s, sq_norm = score(updater, rows, i)
         if not (sq_norm < largest and abs(s) < largest and accepts_row(updater, rows, i)):

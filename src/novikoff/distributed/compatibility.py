@@ -12,7 +12,7 @@ from novikoff.base.internals import build_unfitted, build_updater, check_setting
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.distributed.mixing import MIXABLE_UPDATERS
 from novikoff.errors import InputError
-from novikoff.linear.arow import AROW
+from novikoff.model_factory import ModelSettings, Task, build_learner
 from novikoff.multiclass.base import MulticlassClassifier
 
 MIXABLE_SCHEMES = ("Kesler", "OneVsAll", "AllVsAll", "OutputCode")
@@ -42,7 +42,7 @@ def prepare_model(learner: Any, rounds: int) -> Any:
     if not isinstance(learner, OnlineClassifier):
         raise _unsupported_error(learner)
     if isinstance(learner, MulticlassClassifier) and learner.estimator is None:  # Auto, its default, can't be mixed
-        learner = type(learner)(**{**learner.get_params(deep=False), "estimator": AROW()})
+        learner = type(learner)(**{**learner.get_params(deep=False), "estimator": build_default_learner()})
     inner, scheme = inner_learner_of(learner), isinstance(learner, MulticlassClassifier)
     if scheme and type(learner).__name__ not in MIXABLE_SCHEMES:
         raise _unsupported_error(learner)
@@ -59,6 +59,11 @@ def prepare_model(learner: Any, rounds: int) -> Any:
     if not isinstance(build_updater(model, 2, np.float64), MIXABLE_UPDATERS):
         raise _unsupported_error(learner)
     return model
+
+
+def build_default_learner() -> Any:
+    """Return the learner that is used where none is given."""
+    return build_learner(ModelSettings(), Task(on_cluster=True))
 
 
 def _unsupported_error(model: Any) -> InputError:

@@ -13,7 +13,7 @@ from novikoff.data.labels.label_order import LabelOrder
 from novikoff.data.options import ReadOptions
 from novikoff.distributed import worker_tasks
 from novikoff.distributed.checkpoint import Checkpoint
-from novikoff.distributed.compatibility import prepare_model
+from novikoff.distributed.compatibility import build_default_learner, prepare_model
 from novikoff.distributed.coordinator import Plan, RoundResult, identify_shards, run_rounds
 from novikoff.distributed.dask_executor import DaskExecutor, compute_locally, current_client
 from novikoff.distributed.executor import Executor, LocalExecutor
@@ -24,7 +24,6 @@ from novikoff.distributed.shards import FileShard, changed_reading_options
 from novikoff.distributed.shared_names import share_names
 from novikoff.errors import DefaultLearnerWarning, SortedLabelsWarning, build_not_fitted_error, find_user_stacklevel
 from novikoff.learner_registry import name_of
-from novikoff.linear.arow import AROW
 from novikoff.multiclass.base import MulticlassClassifier
 
 __all__ = ["DistributedLearner"]
@@ -144,7 +143,7 @@ class DistributedLearner(BaseEstimator):
         return self
 
     def _learner_used(self) -> Any:
-        return AROW() if self.estimator is None else self.estimator
+        return build_default_learner() if self.estimator is None else self.estimator
 
     def __repr__(self) -> str:
         """Show the learner that is used, also where it is the default."""

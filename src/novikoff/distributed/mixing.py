@@ -72,26 +72,26 @@ MIXABLE_UPDATERS = (Additive, Averaged, ElasticNet, AdaGrad, ArowState, NormTrac
 @compute_delta.register(Additive)
 @compute_delta.register(NormTracking)
 def _compute_delta_additive(start: Any, end: Any, before: StepCounts, after: StepCounts) -> WeightDelta:
-    return _additive_delta(_to_float64(end.slots) - _to_float64(start.slots))
+    return _additive_delta(_to_float64(end.weights) - _to_float64(start.weights))
 
 
 @apply_delta.register(Additive)
 def _apply_delta_additive(start: Additive, delta: WeightDelta, before: StepCounts, after: StepCounts) -> Additive:
-    return start._replace(slots=_cast_like(_to_float64(start.slots) + delta.mixed["w"], start.slots))
+    return start._replace(weights=_cast_like(_to_float64(start.weights) + delta.mixed["w"], start.weights))
 
 
 @compute_delta.register(Averaged)
 def _compute_delta_averaged(start: Averaged, end: Averaged, before: StepCounts, after: StepCounts) -> WeightDelta:
-    change = _to_float64(end.slots) - _to_float64(start.slots)
+    change = _to_float64(end.weights) - _to_float64(start.weights)
     return _additive_delta(change, mean=_mean_delta(change, end.sums - start.sums, before, after, start.tail))
 
 
 @apply_delta.register(Averaged)
 def _apply_delta_averaged(start: Averaged, delta: WeightDelta, before: StepCounts, after: StepCounts) -> Averaged:
-    slots = _cast_like(_to_float64(start.slots) + delta.mixed["w"], start.slots)
-    change = _to_float64(slots) - _to_float64(start.slots)
+    weights = _cast_like(_to_float64(start.weights) + delta.mixed["w"], start.weights)
+    change = _to_float64(weights) - _to_float64(start.weights)
     return start._replace(
-        slots=slots, sums=_update_sums(start.sums, change, delta.mixed["mean"], before, after, start.tail)
+        weights=weights, sums=_update_sums(start.sums, change, delta.mixed["mean"], before, after, start.tail)
     )
 
 
@@ -99,13 +99,13 @@ def _apply_delta_averaged(start: Averaged, delta: WeightDelta, before: StepCount
 def _apply_delta_norm_tracking(
     start: NormTracking, delta: WeightDelta, before: StepCounts, after: StepCounts
 ) -> NormTracking:
-    slots, scalars = _cast_like(_to_float64(start.slots) + delta.mixed["w"], start.slots), start.scalars.copy()
+    weights, scalars = _cast_like(_to_float64(start.weights) + delta.mixed["w"], start.weights), start.scalars.copy()
     if delta.mixed["w"].any():
         scalars[SQ_NORM], scalars[ROUNDING_ERROR] = (
-            np.cumsum(np.square(_to_float64(slots)))[-1],
+            np.cumsum(np.square(_to_float64(weights)))[-1],
             0.0,
         )  # one after another
-    return start._replace(slots=slots, scalars=scalars)
+    return start._replace(weights=weights, scalars=scalars)
 
 
 # --- With penalties ---
@@ -116,7 +116,7 @@ def _compute_delta_elastic_net(
     start: ElasticNet, end: ElasticNet, before: StepCounts, after: StepCounts
 ) -> WeightDelta:
     first, last = _materialize_scale(start), _materialize_scale(end)
-    change = _to_float64(last.slots) - _to_float64(first.slots)
+    change = _to_float64(last.weights) - _to_float64(first.weights)
     return _additive_delta(change, mean=_round_mean(first.sums - last.sums, before, after) if len(end.sums) else None)
 
 
@@ -125,9 +125,9 @@ def _apply_delta_elastic_net(
     start: ElasticNet, delta: WeightDelta, before: StepCounts, after: StepCounts
 ) -> ElasticNet:
     first = _materialize_scale(start)
-    slots = _cast_like(_to_float64(first.slots) + delta.mixed["w"], first.slots)
+    weights = _cast_like(_to_float64(first.weights) + delta.mixed["w"], first.weights)
     sums = first.sums - _scale_columns(delta.mixed["mean"], after - before) if len(first.sums) else first.sums
-    return first._replace(slots=slots, sums=sums)
+    return first._replace(weights=weights, sums=sums)
 
 
 def _materialize_scale(updater: ElasticNet) -> ElasticNet:
@@ -145,68 +145,68 @@ def _materialize_scale(updater: ElasticNet) -> ElasticNet:
 @compute_delta.register(AdaGrad)
 def _compute_delta_ada_grad(start: AdaGrad, end: AdaGrad, before: StepCounts, after: StepCounts) -> WeightDelta:
     first, last = _with_pending_applied(start), _with_pending_applied(end)
-    change = _to_float64(last.slots[:, 0]) - _to_float64(first.slots[:, 0])
+    change = _to_float64(last.weights[:, 0]) - _to_float64(first.weights[:, 0])
     if not len(end.sums):
         mean = None
     elif len(end.seen):
         mean = _round_mean(last.sums - first.sums, before, after)
     else:
         mean = _mean_delta(change, last.sums - first.sums, before, after, start.tail)
-    squares = _to_float64(last.slots[:, 1]) - _to_float64(first.slots[:, 1])
+    squares = _to_float64(last.weights[:, 1]) - _to_float64(first.weights[:, 1])
     return WeightDelta(_drop_missing(w=change, mean=mean), {"G": squares}, {"reach": end.scalars[[MAX_ABS_WEIGHT]]})
 
 
 @apply_delta.register(AdaGrad)
 def _apply_delta_ada_grad(start: AdaGrad, delta: WeightDelta, before: StepCounts, after: StepCounts) -> AdaGrad:
     first = _with_pending_applied(start)
-    slots, sums, scalars = first.slots.copy(), first.sums, first.scalars.copy()
-    slots[:, 0] = _to_float64(slots[:, 0]) + delta.mixed["w"]
-    slots[:, 1] = _to_float64(slots[:, 1]) + delta.summed["G"]
+    weights, sums, scalars = first.weights.copy(), first.sums, first.scalars.copy()
+    weights[:, 0] = _to_float64(weights[:, 0]) + delta.mixed["w"]
+    weights[:, 1] = _to_float64(weights[:, 1]) + delta.summed["G"]
     if len(sums) and len(first.seen):
         sums = sums + _scale_columns(delta.mixed["mean"], after - before)
     elif len(sums):
-        change = _to_float64(slots[:, 0]) - _to_float64(first.slots[:, 0])
+        change = _to_float64(weights[:, 0]) - _to_float64(first.weights[:, 0])
         sums = _update_sums(sums, change, delta.mixed["mean"], before, after, start.tail)
     scalars[MAX_ABS_WEIGHT] = max(scalars[MAX_ABS_WEIGHT], delta.largest["reach"][0])
     scalars[N_STEPS] = after.max(initial=0)
-    return first._replace(slots=slots, sums=sums, scalars=scalars, seen=np.full(len(first.seen), scalars[N_STEPS]))
+    return first._replace(weights=weights, sums=sums, scalars=scalars, seen=np.full(len(first.seen), scalars[N_STEPS]))
 
 
 def _with_pending_applied(updater: AdaGrad) -> AdaGrad:
     """The same with every weight up to date."""
     if not len(updater.seen):
         return updater
-    copied = updater._replace(slots=updater.slots.copy(), seen=updater.seen.copy(), sums=updater.sums.copy())
+    copied = updater._replace(weights=updater.weights.copy(), seen=updater.seen.copy(), sums=updater.sums.copy())
     apply_all_pending(copied)
     return copied
 
 
 @compiled
 def apply_all_pending(updater: AdaGrad) -> None:
-    for j in range(len(updater.slots)):
+    for j in range(len(updater.weights)):
         apply_missed_steps(updater, j)
 
 
 @compute_delta.register(ArowState)
 def _compute_delta_arow_state(start: ArowState, end: ArowState, before: StepCounts, after: StepCounts) -> WeightDelta:
-    change = _to_float64(end.slots[:, 0]) - _to_float64(start.slots[:, 0])
+    change = _to_float64(end.weights[:, 0]) - _to_float64(start.weights[:, 0])
     mean = _mean_delta(change, end.sums - start.sums, before, after, start.tail) if len(end.sums) else None
     with np.errstate(divide="ignore", invalid="ignore"):
-        gained = 1.0 / _to_float64(end.slots[:, 1]) - 1.0 / _to_float64(start.slots[:, 1])
-    gained[end.slots[:, 1] == start.slots[:, 1]] = 0.0  # also where both are 0
+        gained = 1.0 / _to_float64(end.weights[:, 1]) - 1.0 / _to_float64(start.weights[:, 1])
+    gained[end.weights[:, 1] == start.weights[:, 1]] = 0.0  # also where both are 0
     return WeightDelta(_drop_missing(w=change, mean=mean), {"confidence": gained}, {})
 
 
 @apply_delta.register(ArowState)
 def _apply_delta_arow_state(start: ArowState, delta: WeightDelta, before: StepCounts, after: StepCounts) -> ArowState:
-    slots, sums, gained = start.slots.copy(), start.sums, delta.summed["confidence"]
-    slots[:, 0] = _to_float64(slots[:, 0]) + delta.mixed["w"]
+    weights, sums, gained = start.weights.copy(), start.sums, delta.summed["confidence"]
+    weights[:, 0] = _to_float64(weights[:, 0]) + delta.mixed["w"]
     with np.errstate(divide="ignore"):
-        slots[:, 1] = np.where(gained > 0.0, 1.0 / (1.0 / _to_float64(slots[:, 1]) + gained), slots[:, 1])
+        weights[:, 1] = np.where(gained > 0.0, 1.0 / (1.0 / _to_float64(weights[:, 1]) + gained), weights[:, 1])
     if len(sums):
-        change = _to_float64(slots[:, 0]) - _to_float64(start.slots[:, 0])
+        change = _to_float64(weights[:, 0]) - _to_float64(start.weights[:, 0])
         sums = _update_sums(sums, change, delta.mixed["mean"], before, after, start.tail)
-    return start._replace(slots=slots, sums=sums)
+    return start._replace(weights=weights, sums=sums)
 
 
 # --- Other links ---
@@ -214,13 +214,13 @@ def _apply_delta_arow_state(start: ArowState, delta: WeightDelta, before: StepCo
 
 @compute_delta.register(PNorm)
 def _compute_delta_p_norm(start: PNorm, end: PNorm, before: StepCounts, after: StepCounts) -> WeightDelta:
-    return WeightDelta({"theta": end.slots[:, 1] - start.slots[:, 1]}, {}, {"unit": end.scalars[[0]]})
+    return WeightDelta({"theta": end.weights[:, 1] - start.weights[:, 1]}, {}, {"unit": end.scalars[[0]]})
 
 
 @apply_delta.register(PNorm)
 def _apply_delta_p_norm(start: PNorm, delta: WeightDelta, before: StepCounts, after: StepCounts) -> PNorm:
-    updater = start._replace(slots=start.slots.copy(), scalars=start.scalars.copy())
-    updater.slots[:, 1] += delta.mixed["theta"]
+    updater = start._replace(weights=start.weights.copy(), scalars=start.scalars.copy())
+    updater.weights[:, 1] += delta.mixed["theta"]
     updater.scalars[0] = max(updater.scalars[0], delta.largest["unit"][0])
     link_all(updater)
     return updater
@@ -228,8 +228,8 @@ def _apply_delta_p_norm(start: PNorm, delta: WeightDelta, before: StepCounts, af
 
 @compiled
 def link_all(updater: PNorm) -> None:
-    for j in range(len(updater.slots)):
-        updater.slots[j, 0] = apply_link(updater, updater.slots[j, 1])
+    for j in range(len(updater.weights)):
+        updater.weights[j, 0] = apply_link(updater, updater.weights[j, 1])
 
 
 @compute_delta.register(Multiplicative)
@@ -237,11 +237,11 @@ def _compute_delta_multiplicative(
     start: Multiplicative, end: Multiplicative, before: StepCounts, after: StepCounts
 ) -> WeightDelta:
     with np.errstate(invalid="ignore"):
-        exponents = _to_float64(end.slots[:, 1]) - _to_float64(start.slots[:, 1])
-    exponents[end.slots[:, 1] == start.slots[:, 1]] = 0.0  # also where both are −∞
+        exponents = _to_float64(end.weights[:, 1]) - _to_float64(start.weights[:, 1])
+    exponents[end.weights[:, 1] == start.weights[:, 1]] = 0.0  # also where both are −∞
     mean = None
     if len(end.sums):
-        change = _to_float64(end.slots[:, 0]) - _to_float64(start.slots[:, 0])
+        change = _to_float64(end.weights[:, 0]) - _to_float64(start.weights[:, 0])
         mean = _mean_delta(change, end.sums - start.sums, before, after, 1.0)
     return WeightDelta(_drop_missing(exponents=exponents, mean=mean), {}, {})
 
@@ -250,12 +250,12 @@ def _compute_delta_multiplicative(
 def _apply_delta_multiplicative(
     start: Multiplicative, delta: WeightDelta, before: StepCounts, after: StepCounts
 ) -> Multiplicative:
-    slots, sums = start.slots.copy(), start.sums
-    add_exponents(start._replace(slots=slots), delta.mixed["exponents"])
+    weights, sums = start.weights.copy(), start.sums
+    add_exponents(start._replace(weights=weights), delta.mixed["exponents"])
     if len(sums):
-        change = _to_float64(slots[:, 0]) - _to_float64(start.slots[:, 0])
+        change = _to_float64(weights[:, 0]) - _to_float64(start.weights[:, 0])
         sums = _update_sums(sums, change, delta.mixed["mean"], before, after, 1.0)
-    return start._replace(slots=slots, sums=sums)
+    return start._replace(weights=weights, sums=sums)
 
 
 @compiled
@@ -263,8 +263,8 @@ def add_exponents(updater: Multiplicative, exponents: FloatArray) -> None:
     """Adds to the exponents; the weights follow."""
     for j in range(len(exponents)):
         if exponents[j] != 0.0:
-            updater.slots[j, 1] = max(np.float64(updater.slots[j, 1]) + exponents[j], updater.lowest)
-            updater.slots[j, 0] = look_up_weight(updater, np.float64(updater.slots[j, 1]))
+            updater.weights[j, 1] = max(np.float64(updater.weights[j, 1]) + exponents[j], updater.lowest)
+            updater.weights[j, 0] = look_up_weight(updater, np.float64(updater.weights[j, 1]))
 
 
 # --- Common ---

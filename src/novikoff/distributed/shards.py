@@ -194,10 +194,11 @@ class FileShard:
         return FirstExamples(reading.description or {}, reading.notes, reading.doubts)
 
     def learn(self, model: OnlineClassifier, data: Pairs | None) -> bool:
-        following = build_file_trainer(model, self._reading(model), positive=self.positive)
+        training = build_file_trainer(model, self._reading(model), positive=self.positive)
         with reserve_work_arrays():
-            following.once()
-        return self.positive is None or bool(following.saw_positive_label())
+            for _ in training.learn_pass():
+                pass
+        return self.positive is None or bool(training.saw_positive_label())
 
     def told(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
         yield from iter_encoded_files(model, self._reading(model))

@@ -178,7 +178,7 @@ def apply_mixture(start: bytes, part: bytes) -> bytes:
     after = before + (tally[1] if tally else np.array([steps]))
     updater = updater if total is None else apply_delta(updater, _pad_delta(total, updater), before, after)
     header, tensors = to_header_and_tensors(model)
-    tensors |= {f"geometry.{name}": array for name, array in state_arrays(updater).items()}
+    tensors |= {f"updater.{name}": array for name, array in state_arrays(updater).items()}
     result = from_header(header, tensors, "a message", complete=False)
     mixed = state_of(result)
     mixed.ledger = merge_ledgers(state.ledger, ledgers)
@@ -292,7 +292,7 @@ def _merge_samples(sample: FeatureSample, more: FeatureSample) -> FeatureSample:
 
 
 def _pad_delta(delta: WeightDelta, updater: Any) -> WeightDelta:
-    slots = len(updater.slots)
+    slots = len(updater.weights)
     return delta._replace(
         mixed={name: _add_padded(np.zeros(slots), array) for name, array in delta.mixed.items()},
         summed={name: _add_padded(np.zeros(slots), array) for name, array in delta.summed.items()},

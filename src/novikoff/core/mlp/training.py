@@ -80,7 +80,7 @@ def apply_gradients(
         squared_gradients = net.sums[j] if len(net.sums) > 0 else net.deep[:0]
         gathered = net.pulls[j] if len(net.pulls) > 0 else net.deep[:0]
         for u in range(units):
-            use_gradient(net.slots[j], squared_gradients, gathered, u, deltas[u] * x, rate)
+            use_gradient(net.weights[j], squared_gradients, gathered, u, deltas[u] * x, rate)
     below, here, at = 0, units, 0
     for layer in range(1, len(net.sizes)):
         inputs, units = net.sizes[layer - 1], net.sizes[layer]
@@ -106,7 +106,7 @@ def finish_batch(net: Network, rate: float) -> None:
     fraction = 1.0 / net.batch
     for k in range(net.counts[N_TOUCHED]):
         j = net.touched[k]
-        apply_gathered(net.slots[j], net.sums[j] if len(net.sums) > 0 else net.deep[:0], net.pulls[j], fraction, rate)
+        apply_gathered(net.weights[j], net.sums[j] if len(net.sums) > 0 else net.deep[:0], net.pulls[j], fraction, rate)
         net.marks[j] = 0
     net.counts[N_TOUCHED] = 0
     apply_gathered(net.deep, net.deep_sums, net.deep_pulls, fraction, rate)

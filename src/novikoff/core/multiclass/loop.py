@@ -160,7 +160,7 @@ def step_multiclass(
     counters: LedgerCounters,
 ) -> bool:
     """Example i, all of whose terms have slots; False, with nothing changed, where it is refused."""
-    largest = max_sq_norm(updater.slots)
+    largest = max_sq_norm(updater.weights)
     sq_norm = row_sq_norm(rows, i) + bias_sq_norm(updater)
     if not (sq_norm < largest and accepts_row(updater, rows, i)):
         return False
@@ -234,7 +234,7 @@ def learn_multiclass(
         if len(weights) > 0:
             weight = weights[i]
             if weight == 0.0:
-                if not (row_sq_norm(rows, i) < max_sq_norm(updater.slots) and accepts_row(updater, rows, i)):
+                if not (row_sq_norm(rows, i) < max_sq_norm(updater.weights) and accepts_row(updater, rows, i)):
                     return i
                 continue
         if not step_multiclass(

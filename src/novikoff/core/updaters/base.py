@@ -1,7 +1,7 @@
 """What a geometry is: a NamedTuple of arrays and numbers, and its own bodies for some of the functions below.
 
 Most geometries only say how one weight moves (`update_weight`) and what weight the final hypothesis has
-(`final_weight`). Every geometry has the fields `slots` (slot 0: the bias; slot j + 1: feature j) and `bias` (the
+(`final_weight`). Every updater has the fields `weights` (slot 0: the bias; slot j + 1: feature j) and `bias` (the
 value of the bias feature: 1, or 0 for none). Arrays named in PER_SLOT_FIELDS have one entry per slot, or none at all
 where the settings don't need them; to those named in APPENDED_FIELDS entries are only ever added; those named in
 DERIVED_FIELDS follow from the settings, and are in no file.
@@ -17,7 +17,7 @@ from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.dot import all_in_range, get_unchecked
 from novikoff.data.rows import Rows, RowView, bias_slot, dot_and_sq_norm, end_term, first_term, is_term, weight_slot
 
-PER_SLOT_FIELDS = ("slots", "seen", "sums", "members", "example", "pulls", "marks", "touched")
+PER_SLOT_FIELDS = ("weights", "seen", "sums", "members", "example", "pulls", "marks", "touched")
 APPENDED_FIELDS = ("ends", "born", "signs", "indices", "values")
 DERIVED_FIELDS = ("table", "mirror", "example", "columns", "lows", "highs", "flips", "notes")
 G = TypeVar("G", bound=Any)
@@ -35,7 +35,7 @@ def score(updater: Any, rows: RowView, i: int) -> tuple[float, float]:
     """(w·x, ‖x‖²) of row i, bias included, with the weights of this moment; a row whose ‖x‖² is not below the limit
     will be refused, and must find everything as it was."""
     apply_pending(updater, rows, i)
-    dot, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
+    dot, sq_norm = dot_and_sq_norm(rows, i, updater.weights)
     return add_bias(updater, dot, bias_slot(rows)), sq_norm + bias_sq_norm(updater)
 
 
@@ -55,7 +55,7 @@ def apply_pending(updater: Any, rows: RowView, i: int) -> None:
 @generic
 def add_bias(updater: Any, dot: float, j: int) -> float:
     """The score, from the sum over the features and the bias's weight, which is in slot j."""
-    return dot + updater.bias * np.float64(updater.slots[j])
+    return dot + updater.bias * np.float64(updater.weights[j])
 
 
 @generic
@@ -101,7 +101,7 @@ def effective_sq_norm(updater: Any, sq_norm: float) -> float:
 @generic
 def final_weight(updater: Any, j: int, t: int) -> float:
     """The weight in slot j of the hypothesis that predicts after t steps."""
-    return np.float64(updater.slots[j])
+    return np.float64(updater.weights[j])
 
 
 @generic
@@ -154,7 +154,7 @@ def write_final_weights(
     """Write the weights of the hypothesis that predicts: the constants, then those of these features, in their order;
     without indices those of all slots. The weights stand in a table of this many columns, of which the first are read;
     one weight vector is a table of one column. Features without slots are passed over."""
-    slots, all_features = len(updater.slots) // stride, len(indices) == 0
+    slots, all_features = len(updater.weights) // stride, len(indices) == 0
     for c in range(n_columns):
         out[c] = final_bias(updater, c, times[c])
         for k in range(1, len(out) // stride):
@@ -175,7 +175,7 @@ def resize_updater(updater: G, slots: int) -> G:
     for name in PER_SLOT_FIELDS:
         array = getattr(updater, name, None)
         if array is not None and len(array):
-            fill = getattr(updater, "fresh", 0.0) if name == "slots" else 0.0
+            fill = getattr(updater, "fresh", 0.0) if name == "weights" else 0.0
             changes[name] = allocate_filled((slots, *array.shape[1:]), fill, array.dtype)
             n_kept = min(slots, len(array))
             changes[name][:n_kept] = array[:n_kept]

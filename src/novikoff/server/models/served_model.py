@@ -28,7 +28,13 @@ from novikoff.learner_registry import name_of
 from novikoff.ledger import Ledger
 from novikoff.linear.auto import BinaryAuto
 from novikoff.memory_limit import format_size
-from novikoff.meta.default_learner import DEFAULT_LEARNER, find_default_learner
+from novikoff.model_factory import (
+    DEFAULT_LEARNER,
+    UNKNOWN_TASK,
+    ModelSettings,
+    build_model,
+    default_learner_inside,
+)
 from novikoff.model_file import from_bytes
 from novikoff.server.http.schemas import Counts, ModelInfo
 from novikoff.server.models.batch_engine import BatchEngine
@@ -354,22 +360,24 @@ def create_learner(name: str, settings: dict[str, Any]) -> Any:
             f"{name} has no setting {', '.join(map(repr, unknown))}; it has {', '.join(allowed)}.", "unknown-setting"
         )
     try:
-        complete = {**learner_registry.variant_settings(name), **settings}
-        if "estimator" in allowed:
-            complete["estimator"] = _create_inner_learner(learner_class, complete.pop("estimator", None), complete)
-        learner = learner_class(**complete)
+        learner = build_model(_read_model_settings(name, settings, learner_class), UNKNOWN_TASK)
         check_settings(learner)
     except (NovikoffError, TypeError, ValueError, AttributeError) as problem:
         raise RequestError(f"{name} can't be made with these settings: {problem}", "invalid-settings") from None
     return learner
 
 
-def _create_inner_learner(scheme: Any, asked: Any, settings: dict[str, Any]) -> Any:
-    """Return the learner inside a scheme: as asked for by name and settings, else the default for that scheme."""
-    if asked is not None and not isinstance(asked, dict):
-        return asked  # which the scheme refuses
-    asked = asked or {}
-    return create_learner(asked.get("name", find_default_learner(scheme, settings)), asked.get("settings", {}))
+def _read_model_settings(name: str, settings: dict[str, Any], model_class: Any) -> ModelSettings:
+    """Return the settings of a model; those of a scheme hold its learner as `estimator`, by name and settings."""
+    if "estimator" not in setting_defaults_of(model_class):
+        return ModelSettings(name, settings, multiclass="binary")
+    own = {key: value for key, value in settings.items() if key != "estimator"}
+    inner = settings.get("estimator") or {}
+    if isinstance(inner, dict):  # the scheme refuses everything else
+        inner = create_learner(inner.get("name", default_learner_inside(model_class, own)), inner.get("settings", {}))
+    if name == "online-to-batch":
+        return ModelSettings(inner, online_to_batch=own)
+    return ModelSettings(inner, multiclass=name, multiclass_settings=own)
 
 
 def precompile(learner: Any) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from novikoff.base.internals import estimate_memory
 from novikoff.errors import InputError
 from novikoff.memory_limit import Growth
-from novikoff.meta.default_learner import DEFAULT_LEARNER
+from novikoff.model_factory import DEFAULT_LEARNER
 from novikoff.server.models.pending_predictions import LabelledPrediction
 from novikoff.server.models.registry import ModelRegistry
 from novikoff.server.models.served_model import CHALLENGER, CHAMPION, ComparisonBaseline, ServedModel, create_learner

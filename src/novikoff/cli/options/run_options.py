@@ -1,18 +1,20 @@
-"""--shuffle and --random-state: the order in which examples are learned, and the seed of everything random."""
+"""Options of a run: --shuffle, --random-state and --max-model-memory."""
 
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from novikoff.base.internals import setting_defaults_of
 from novikoff.cli import signals
 from novikoff.cli.options.data_options import is_stream
 from novikoff.data.reader import is_builtin
 from novikoff.data.shuffle.permutation import MAX_SEED
 from novikoff.errors import InputError
+from novikoff.memory_limit import COMMAND_LINE_OPTION, limit_memory, parse_size
 
 if TYPE_CHECKING:
     from novikoff.data.labels.label_order import LabelOrder
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 5.0
 RUN_SETTINGS = ("random_state", "shuffle")
 """Settings of learners that are options of the command itself."""
+DEFAULT_LIMIT_TEXT = "half of the memory of the machine or control group"
 
 
 def add_shuffle(parser: argparse.ArgumentParser) -> None:
@@ -74,17 +77,6 @@ def order_warnings(order: LabelOrder | None, options: argparse.Namespace) -> lis
     return [f"{order.describe(subject)} {advice}"]
 
 
-def run_settings(estimator_type: Any, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings of a learner or scheme that follow from --random-state and --shuffle."""
-    own = setting_defaults_of(estimator_type)
-    found: dict[str, Any] = {}
-    if options.random_state is not None and "random_state" in own:
-        found["random_state"] = options.random_state
-    if "shuffle" in own:
-        found["shuffle"] = bool(getattr(options, "shuffle", False))
-    return found
-
-
 def shuffle_reading(reading: DataReader, options: argparse.Namespace, *, ranking: bool) -> None:
     """Have a reading give its examples in random order. `ranking` says that queries mean something to the learner."""
     from novikoff.data.shuffle.external import Shuffler
@@ -129,3 +121,32 @@ class ShuffleProgressLine:
         self.shown = time.monotonic()
         done = "" if share is None else f" ({share:.0%})"
         print(f"Shuffling: {rows:,} examples read{done}", file=sys.stderr)
+
+
+def add_max_model_memory(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        COMMAND_LINE_OPTION,
+        metavar="SIZE",
+        help=f"memory that a model may take, such as 512M or 2G (default: {default})",
+    )
+
+
+def within_model_memory(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """Wrap the function of a command so that models in it are within the limit that was asked for."""
+
+    @functools.wraps(run)
+    def limited(options: argparse.Namespace) -> int:
+        with limit_memory(max_model_memory(options)):
+            return run(options)
+
+    return limited
+
+
+def max_model_memory(options: argparse.Namespace) -> int | None:
+    """Return the bytes that were asked for; None for the default."""
+    if options.max_model_memory is None:
+        return None
+    try:
+        return parse_size(options.max_model_memory)
+    except InputError as problem:
+        raise InputError(f"{COMMAND_LINE_OPTION}: {problem}") from None
