@@ -40,7 +40,7 @@ from novikoff.errors import ModelReplacedError, TooManyLabelsError, build_not_fi
 from novikoff.linear.auto import BinaryAuto
 from novikoff.multiclass.kesler import Kesler
 from novikoff.multiclass.state import MulticlassState
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["Auto"]
 

@@ -29,7 +29,7 @@ from novikoff.core.updaters import literals as conjunction
 from novikoff.errors import InputError
 from novikoff.schema import Schema
 from novikoff.theory import boolean_bounds, hypothesis_classes
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["Elimination"]
 

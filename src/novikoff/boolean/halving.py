@@ -42,7 +42,7 @@ from novikoff.data.rows import Dense, Rows, Sparse, count_rows, scatter_row, sli
 from novikoff.errors import InputError
 from novikoff.schema import Schema
 from novikoff.theory import boolean_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["Halving"]
 

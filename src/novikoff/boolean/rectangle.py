@@ -25,7 +25,7 @@ from novikoff.core.updaters.base import max_sq_norm, score, update
 from novikoff.data.rows import Rows, clear_row, dot_and_sq_norm, scatter_row
 from novikoff.schema import REAL, SLOTS, ArraySpec, InRange, NotNaN, Schema
 from novikoff.theory import boolean_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["Rectangle"]
 

@@ -1,4 +1,4 @@
-"""Learns a stream, example by example, and shows the ledger: examples, mistakes, updates, radius."""
+"""Learns data example by example, and shows the ledger: examples, mistakes, updates, radius."""
 
 from __future__ import annotations
 
@@ -238,7 +238,8 @@ def _resume(options: argparse.Namespace) -> tuple[None, Any, int]:
 
     model = load_learner(options.resume)
     if not hasattr(model, "ledger_"):
-        raise InputError(f"{options.resume}: {type(model).__name__} learns from all examples at once and can't go on.")
+        kind = type(model).__name__
+        raise InputError(f"{options.resume}: {kind} learns from all examples at once and can't be resumed.")
     inner = inner_learner_of(model)
     name = learner_registry.name_of(type(inner))
     changed = model_options.find_changed_settings(model, options)
@@ -249,8 +250,8 @@ def _resume(options: argparse.Namespace) -> tuple[None, Any, int]:
         changed["positive_label"] = options.positive_label
     if changed or not isinstance(inner, learner_registry.learner_class(options.learner or name)):
         raise InputError(
-            f"{options.resume}: goes on as it began, as {model!r}: leave out --learner and the settings"
-            f" {', '.join(sorted(changed)) or name!r} that differ."
+            f"{options.resume}: is resumed with the settings that it began with, {model!r}: leave out --learner and the"
+            f" settings {', '.join(sorted(changed)) or name!r} that differ."
         )
     check_settings(model)
     return None, model, model_options.given_learner_settings(options).get("passes", 1)

@@ -27,24 +27,25 @@ COMMANDS = {
     "learn": "learn a stream",
     "evaluate": "measure models on labelled data",
     "predict": "predict with a model",
+    "explain": "show the contribution of each feature to one prediction",
     "inspect": "show what a model has learned",
-    "certify": "say how many mistakes the theorems allow on a stream",
+    "certify": "bound the mistakes of a model on its stream, by theorems",
     "compare": "try linear learners side by side on the same stream",
     "verify": "check a certificate against its data",
-    "separable": "separable or not, with a proof",
-    "generate": "make a stream from a concept class, or the worst one for a learner",
-    "theory": "how many examples, what error, which dimension, how many mistakes: by computation",
-    "cluster": "learn shards on a Dask cluster, or on all processors of this machine",
-    "experiment": "see theorems at work: an experiment with its plots and bounds",
-    "serve": "predict and learn over HTTP, losing nothing",
+    "separable": "decide whether data is linearly separable, with a proof",
+    "generate": "generate a stream from a concept class, or the worst case of a learner",
+    "theory": "compute sample sizes, error bounds, VC dimensions and mistake bounds",
+    "cluster": "learn shards on a Dask cluster or on all processors of this machine",
+    "experiment": "run an experiment that compares learners with their bounds",
+    "serve": "predict and learn over HTTP, durably",
     "completion": "print shell completion",
 }
 EPILOG = """\
 examples:
-  novikoff learn breast-cancer                        learn a built-in stream, show its ledger
-  novikoff learn train.svm --passes 5 --save m.model  learn a file, keep the model
-  novikoff predict m.model new.svm --scores           label and score for each line
-  novikoff inspect m.model --top 10                   the features that matter most
+  novikoff learn breast-cancer                        learn a built-in stream, and show its ledger
+  novikoff learn train.svm --passes 5 --save m.model  learn a file, and save the model
+  novikoff predict m.model new.svm --scores           label and score of each line
+  novikoff inspect m.model --top 10                   the most important features
 """
 
 

@@ -1,20 +1,19 @@
-"""What mixing does to each geometry: how far a shard has moved the weights, and where all of them together move them.
+"""Mixing of weights for each updater: the delta of one shard, and the application of the combined deltas.
 
-All shards of a round begin with the same weights, so that Σ μ_i·w_i = w₀ + Σ μ_i·(w_i − w₀): shards hand over how far
-they have come, which is 0 for every weight that they have not touched, and weights that nobody touched stay as they
-are to the last bit. Weights that are kept in another form (lazily scaled, as exponents) are brought to the form in
-which the theorem wants them mixed:
+All shards of a round start with the same weights, so Σ μ_i·w_i = w₀ + Σ μ_i·(w_i − w₀). Shards send their deltas
+w_i − w₀, which are 0 for untouched weights. Weights that no shard has touched stay bitwise unchanged. Weights with
+another representation (lazily scaled, as exponents) are converted to the form in which the theorem mixes them:
 
-    additive            w                  the theorem's own: ‖Σ μ_i·w_i‖² ≤ Σ μ_i·‖w_i‖²
-    p-norm              θ                  ‖θ‖_p² is convex, too
-    multiplicative      ℓ = log_α w        ln Σ α^ℓ is convex: weights are mixed as geometric means, and one that some
-                                           shard has set to 0 is 0
-    AdaGrad             w; G is summed     it is the sum over all gradients that there were, in whichever shard
-    AROW                w; 1/σ is summed   likewise: each example adds to the confidence
+    additive            w                  ‖Σ μ_i·w_i‖² ≤ Σ μ_i·‖w_i‖²
+    p-norm              θ                  ‖θ‖_p² is convex
+    multiplicative      ℓ = log_α w        ln Σ α^ℓ is convex: weights are mixed as geometric means, and a weight that
+                                           is 0 in one shard becomes 0
+    AdaGrad             w; G is summed     G is the sum over the gradients of all shards
+    AROW                w; 1/σ is summed   each example adds to the confidence
 
-Means of all hypotheses are mixed round by round. With a_i the mean of the hypotheses of shard i in this round, the new
-mean is that of before, of T₀ steps, and Σ μ_i·a_i, of the T₁ − T₀ steps that all shards have made. Where `sums` are
-Σ (t−1)^p·δ (core/averaging.py), a_i − w₀ = (T_i^p·(w_i − w₀) − (sums_i − sums₀))/(T_i^p − T₀^p).
+Averages of all hypotheses are mixed round by round. Let a_i be the mean hypothesis of shard i in this round. The new
+average combines the old one, of T₀ steps, with Σ μ_i·a_i, of the T₁ − T₀ steps of all shards. With
+`sums` = Σ (t−1)^p·δ (core/averaging.py), a_i − w₀ = (T_i^p·(w_i − w₀) − (sums_i − sums₀))/(T_i^p − T₀^p).
 """
 
 from __future__ import annotations
@@ -41,25 +40,25 @@ StepCounts = NDArray[np.int64]
 
 
 class WeightDelta(NamedTuple):
-    """How far weights have moved, by what they are called in the table above."""
+    """The change of weights by one shard, or the combined change of several, by the names in the table above."""
 
     mixed: dict[str, FloatArray]
-    """To be multiplied by μ_i, and added up."""
+    """Arrays that are multiplied by μ_i and summed."""
     summed: dict[str, FloatArray]
-    """To be added up as they are."""
+    """Arrays that are summed."""
     largest: dict[str, FloatArray]
-    """Of which the largest counts."""
+    """Arrays of which the maximum is taken."""
 
 
 @singledispatch
 def compute_delta(start: Any, end: Any, before: StepCounts, after: StepCounts) -> WeightDelta:
-    """From `start` to `end`, two geometries of one size; columns of weights had learned from so many examples."""
+    """Return the delta between two updaters of the same size. `before` and `after` count the steps of each column."""
     raise InputError(f"Weights of the kind {type(start).__name__} can't be mixed.")
 
 
 @singledispatch
 def apply_delta(start: Any, delta: WeightDelta, before: StepCounts, after: StepCounts) -> Any:
-    """A new geometry, from `start` by what all shards together have moved it; `after` counts the steps of all."""
+    """Return `start` with the combined delta of all shards; `after` counts the steps of all shards."""
     raise InputError(f"Weights of the kind {type(start).__name__} can't be mixed.")
 
 
@@ -131,7 +130,7 @@ def _apply_delta_elastic_net(
 
 
 def _materialize_scale(updater: ElasticNet) -> ElasticNet:
-    """The same with weights as they are: no scale, no shift; sums are then −Σ w_t."""
+    """Return a copy with explicit weights, without scale and shift; its sums are −Σ w_t."""
     copies: dict[str, Any] = {name: array.copy() for name, array in state_arrays(updater).items()}
     copied = updater._replace(**copies)
     if tuple(copied.scalars[[WEIGHT_SCALE, L1_SHIFT, SCALE_SUM]]) != (1.0, 0.0, 0.0):
@@ -173,7 +172,7 @@ def _apply_delta_ada_grad(start: AdaGrad, delta: WeightDelta, before: StepCounts
 
 
 def _with_pending_applied(updater: AdaGrad) -> AdaGrad:
-    """The same with every weight up to date."""
+    """Return a copy in which all pending steps are applied."""
     if not len(updater.seen):
         return updater
     copied = updater._replace(weights=updater.weights.copy(), seen=updater.seen.copy(), sums=updater.sums.copy())
@@ -260,7 +259,7 @@ def _apply_delta_multiplicative(
 
 @compiled
 def add_exponents(updater: Multiplicative, exponents: FloatArray) -> None:
-    """Adds to the exponents; the weights follow."""
+    """Add to the exponents, and update the weights."""
     for j in range(len(exponents)):
         if exponents[j] != 0.0:
             updater.weights[j, 1] = max(np.float64(updater.weights[j, 1]) + exponents[j], updater.lowest)
@@ -287,23 +286,23 @@ def _cast_like(w: FloatArray, like: NDArray[np.floating]) -> NDArray[np.floating
 
 
 def _scale_columns(array: FloatArray, by_column: NDArray[Any]) -> FloatArray:
-    """A number for each slot and column, times one for each column."""
+    """Multiply the numbers of all slots by one factor for each column."""
     product: FloatArray = (array.reshape(-1, len(by_column)) * by_column).reshape(-1)
     return product
 
 
 def _safe_reciprocal(by_column: FloatArray) -> FloatArray:
-    """1/x, and 0 for 0: a column that no example has come to has not moved."""
+    """Return 1/x, and 0 for 0: a column without examples has not changed."""
     return np.divide(1.0, by_column, out=np.zeros(len(by_column)), where=by_column != 0.0)
 
 
 def _round_mean(total: FloatArray, before: StepCounts, after: StepCounts) -> FloatArray:
-    """a_i, from the sum of the hypotheses of this round."""
+    """Return a_i, given the sum of the hypotheses of this round."""
     return _scale_columns(total, _safe_reciprocal((after - before).astype(np.float64)))
 
 
 def _mean_delta(change: FloatArray, sums: FloatArray, before: StepCounts, after: StepCounts, tail: float) -> FloatArray:
-    """a_i − w₀, from w_i − w₀ and sums_i − sums₀."""
+    """Return a_i − w₀, given w_i − w₀ and sums_i − sums₀."""
     end, begin = after.astype(np.float64) ** tail, before.astype(np.float64) ** tail
     return _scale_columns(_scale_columns(change, end) - sums, _safe_reciprocal(end - begin))
 
@@ -311,6 +310,6 @@ def _mean_delta(change: FloatArray, sums: FloatArray, before: StepCounts, after:
 def _update_sums(
     sums: FloatArray, change: FloatArray, mean: FloatArray, before: StepCounts, after: StepCounts, tail: float
 ) -> FloatArray:
-    """The sums that make of the mean of before, and w₀ + Σ μ_i·(a_i − w₀) for the steps of this round, the new mean."""
+    """Return the sums of the new average: the old one combined with w₀ + Σ μ_i·(a_i − w₀) for this round's steps."""
     end, begin = after.astype(np.float64) ** tail, before.astype(np.float64) ** tail
     return sums + (_scale_columns(change, end) - _scale_columns(mean, end - begin))

@@ -28,7 +28,7 @@ from novikoff.data.rows import Rows
 from novikoff.errors import InputError
 from novikoff.schema import REAL, SLOTS, ArraySpec, NotNaN, Schema
 from novikoff.theory import mistake_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["MarginPerceptron"]
 

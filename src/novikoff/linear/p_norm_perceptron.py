@@ -26,7 +26,7 @@ from novikoff.core.updaters.base import add_bias, final_weight, update_weight
 from novikoff.errors import InputError
 from novikoff.schema import SLOTS, ArraySpec, Constraint, Finite, NotNaN, Schema
 from novikoff.theory import mistake_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["PNormPerceptron"]
 

@@ -34,7 +34,7 @@ from novikoff.core.updaters.elastic_net import build_elastic_net, elastic_net_sc
 from novikoff.errors import InputError
 from novikoff.schema import Schema
 from novikoff.theory import regret
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["SGD"]
 

@@ -47,7 +47,7 @@ from novikoff.schema import (
     Offsets,
     Schema,
 )
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["VotedPerceptron"]
 

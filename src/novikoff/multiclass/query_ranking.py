@@ -50,7 +50,7 @@ from novikoff.memory_limit import Growth
 from novikoff.meta.base import MetaEstimator, check_binary_learner, check_preference_learner
 from novikoff.multiclass.pairwise_bounds import add_new_classes
 from novikoff.schema import MAX_COUNT, ArraySpec, Entries, Schema
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["QueryRanking"]
 

@@ -34,7 +34,7 @@ from novikoff.data.rows import Rows, count_rows
 from novikoff.errors import InputError
 from novikoff.memory_limit import Growth, check_size
 from novikoff.schema import Schema
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["MultilayerPerceptron"]
 

@@ -59,7 +59,7 @@ from novikoff.online_to_batch import guarantees, training
 from novikoff.online_to_batch.state import OnlineToBatchState, choice_schema
 from novikoff.schema import Schema
 from novikoff.theory import validation
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 from novikoff.theory.samples.guarantee import ErrorGuarantee, no_guarantee
 
 __all__ = ["OnlineToBatch"]
