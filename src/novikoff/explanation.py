@@ -22,8 +22,8 @@ from novikoff.base.internals import (
     working_model_of,
 )
 from novikoff.base.raw_rows import encode_example
+from novikoff.base.scoring import copy_scratch
 from novikoff.base.single_example import build_row, parse_known_terms
-from novikoff.base.state_scoring import copy_scratch
 from novikoff.core.loop import score_rows_with_updater
 from novikoff.core.updaters import weighted_majority as votes
 from novikoff.data.feature_maps import MapSpec

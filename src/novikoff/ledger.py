@@ -71,7 +71,8 @@ def count_example(counters: LedgerCounters, sq_norm: float) -> int:
     counters.counts[EXAMPLES] += 1
     if sq_norm > counters.sums[SQUARED_RADIUS]:  # noqa: PLR1730 - a branch: most rows write nothing here
         counters.sums[SQUARED_RADIUS] = sq_norm
-    return counters.counts[EXAMPLES]
+    t: int = counters.counts[EXAMPLES]
+    return t
 
 
 @compiled
