@@ -66,8 +66,38 @@ class LedgerCounters(NamedTuple):
 
 
 @compiled
+def count_example(counters: LedgerCounters, sq_norm: float) -> int:
+    """Count an example with ‖x‖² = `sq_norm`; return its number t, from 1."""
+    counters.counts[EXAMPLES] += 1
+    if sq_norm > counters.sums[SQUARED_RADIUS]:  # noqa: PLR1730 - a branch: most rows write nothing here
+        counters.sums[SQUARED_RADIUS] = sq_norm
+    return counters.counts[EXAMPLES]
+
+
+@compiled
+def count_loss(counters: LedgerCounters, loss: float) -> None:
+    """Add the loss of the example that was counted last."""
+    if loss != 0.0:
+        counters.sums[LOSS] += loss
+
+
+@compiled
+def count_update(counters: LedgerCounters, energy: float) -> None:
+    """Count an update along the gradient g·x; `energy` is ‖g·x‖²."""
+    counters.counts[UPDATES] += 1
+    counters.sums[ENERGY] += energy
+
+
+@compiled
+def count_sample_weight(counters: LedgerCounters, weight: float) -> None:
+    """Count the example as a weighted one unless its weight is 1."""
+    if weight != 1.0:
+        counters.counts[WEIGHTED] += 1
+
+
+@compiled
 def count_mistake(counters: LedgerCounters) -> None:
-    """One more mistake, made on the example that was counted last."""
+    """Count a mistake on the example that was counted last, and list it in the curve of mistakes."""
     counts = counters.counts
     counts[MISTAKES] += 1
     if counts[MISTAKES] & (counts[STRIDE] - 1) != 0:  # a power of two

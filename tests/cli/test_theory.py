@@ -157,13 +157,13 @@ def test_growth_functions_of_finite_classes_are_computed(capsys: pytest.CaptureF
         ("mistakes novikoff --radius 1 --margin 0", "must be a number above 0"),
         ("mistakes novikoff --radius 1 --margin 1 --loss 2", "loss is none of them"),
         ("shatter half-spaces", "Give points once"),
-        ("shatter half-spaces --points 0,0;1", "equally many coordinates"),
+        ("shatter half-spaces --points 0,0;1", "the same number of coordinates"),
         ("shatter half-spaces --points 1/0,2", "A point must be numbers"),
         ("shatter intervals --points 1,2", "must have 1 coordinate"),
         ("shatter half-spaces --points 1,2,3 --plot p.html", "two coordinates"),
         ("shatter half-spaces --from no-such-file", "No such file"),
         ("dimension --rows 012", "zeros and ones"),
-        ("dimension --rows 01,1", "equally many elements"),
+        ("dimension --rows 01,1", "must have the same length"),
     ],
 )  # fmt: skip
 def test_impossible_values_are_refused(

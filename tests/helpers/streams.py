@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
-from novikoff.theory.bounds import Evidence
+from novikoff.theory.bound_declaration import Evidence
 
 
 def real(seed: int, rows: int = 60, columns: int = 13, kind: Any = np.float64) -> tuple[Any, Any]:

@@ -32,7 +32,7 @@ class LinearModel(RowLoopClassifier):
 
     def _build_loop_scorer(self, state: ModelState) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
         weights, bias, slots = self._hypothesis(state), state.updater.bias, state.features + 1
-        largest = max_sq_norm.function(state.updater.slots)
+        largest = max_sq_norm.function(state.updater.weights)
         return lambda rows, canonical, out: loop.score_rows(weights, rows, bias, slots, largest, canonical, out)
 
     def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:

@@ -31,7 +31,7 @@ from novikoff.errors import FeatureRangeError, InputError, WeightOverflowError
 from novikoff.ledger import Ledger
 from novikoff.memory_limit import Growth, check_size
 from novikoff.schema import Schema
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 TIE_SIGNS = {"positive": 1.0, "negative": -1.0}
 FIT_SETTINGS = ("passes", "shuffle", "random_state")
@@ -557,7 +557,7 @@ class OnlineClassifier(StatefulEstimator[ModelState], ABC):
 
 def check_writeable(state: ModelState) -> None:
     """Raise InputError for a model whose arrays can't be changed."""
-    flags = getattr(getattr(state.updater, "slots", None), "flags", None)
+    flags = getattr(getattr(state.updater, "weights", None), "flags", None)
     if flags is not None and not flags.writeable:
         raise InputError(
             "The arrays of this model are read-only, so it can predict but not learn: load it without mmap_mode."

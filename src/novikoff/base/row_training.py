@@ -71,7 +71,7 @@ class RowLoopClassifier(OnlineClassifier):
     ) -> int:
         """A batch smaller than the model is looked through first. A larger one is learned at once, and the model put
         back as it was if that fails: copying the model is then cheaper than reading the batch twice."""
-        backup = state.copy() if len(rows.values) >= state.updater.slots.size else None
+        backup = state.copy() if len(rows.values) >= state.updater.weights.size else None
         if backup is None:
             self._check_rows(state, rows)
         before, first = state.ledger.mistakes, -1
@@ -126,7 +126,7 @@ class RowLoopClassifier(OnlineClassifier):
 
     def _check_rows(self, state: ModelState, rows: Rows) -> None:
         """InputError where a row is not good."""
-        largest, slots = max_sq_norm.function(state.updater.slots), state.features + 1
+        largest, slots = max_sq_norm.function(state.updater.weights), state.features + 1
 
         def take(part: Rows, start: int, canonical: bool) -> int:
             good = loop.first_invalid_row(part, count_rows(part), slots, largest, canonical)

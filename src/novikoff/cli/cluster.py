@@ -157,7 +157,7 @@ def run(options: argparse.Namespace) -> int:
                 options=reading_options,
                 positive_label=options.positive_label,
                 classes=classes,
-                onlooker=shown,
+                on_round=shown,
             )
         signals.raise_if_interrupted()
         report = _summarize(learner, time.perf_counter() - began)

@@ -64,7 +64,7 @@ def score_terms(
             weights[n_terms + 1] = final_weight(context.updater, column + 1, t) if seen else context.unseen
             n_terms += 1
     # Half of what is allowed: summed in another order the squares may come to a little more.
-    if not sq_norm < 0.5 * max_sq_norm(context.updater.slots):
+    if not sq_norm < 0.5 * max_sq_norm(context.updater.weights):
         return math.nan
     weights[0] = final_bias(context.updater, 0, t)
     dot, _ = dense_dot_and_sq_norm(values, 0, n_terms, weights)

@@ -21,7 +21,7 @@ from novikoff.core.averaging import MAX_AVERAGING_POWER
 from novikoff.core.losses import SQUARED_HINGE, Loss
 from novikoff.core.updaters.arow import ArowState, arow_schema, build_arow
 from novikoff.schema import Schema
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["AROW"]
 

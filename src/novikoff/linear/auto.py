@@ -39,7 +39,7 @@ from novikoff.errors import ModelReplacedError
 from novikoff.memory_limit import Growth
 from novikoff.schema import Schema
 from novikoff.theory import mistake_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["BinaryAuto"]
 

@@ -23,7 +23,7 @@ from novikoff.core.losses import PERCEPTRON_LOSS, Loss
 from novikoff.core.updaters.multiplicative import Multiplicative, build_multiplicative, multiplicative_schema
 from novikoff.schema import Schema
 from novikoff.theory import winnow_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["BalancedWinnow"]
 

@@ -30,7 +30,7 @@ from novikoff.core.schedules import Schedule
 from novikoff.core.updaters.additive import Additive, Averaged, additive_schema, build_additive
 from novikoff.schema import Schema
 from novikoff.theory import mistake_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["Perceptron"]
 

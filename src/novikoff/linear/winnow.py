@@ -29,7 +29,7 @@ from novikoff.core.updaters.multiplicative import MAX_POWER, Multiplicative, bui
 from novikoff.errors import InputError
 from novikoff.schema import Schema
 from novikoff.theory import winnow_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["Winnow"]
 

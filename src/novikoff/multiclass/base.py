@@ -269,7 +269,11 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
         if isinstance(self._inner_learner, StateScoredClassifier):
             return self._judge(state)
         weights, bias, slots = self._hypothesis(state), float(state.updater.bias), state.features + 1
-        stride, columns, largest = state.stride, self._n_used_columns(state), max_sq_norm.function(state.updater.slots)
+        stride, columns, largest = (
+            state.stride,
+            self._n_used_columns(state),
+            max_sq_norm.function(state.updater.weights),
+        )
 
         def score(rows: Rows, canonical: bool, out: NDArray[np.float64]) -> int:
             return table.score_rows_by_column(

@@ -30,7 +30,7 @@ from novikoff.meta.base import check_preference_learner
 from novikoff.multiclass.base import check_column_learner
 from novikoff.multiclass.pairwise_bounds import build_preference_bounds
 from novikoff.multiclass.reduction import Reduction
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["MultiLabel"]
 

@@ -50,7 +50,7 @@ from novikoff.memory_limit import Growth
 from novikoff.meta.base import MetaEstimator, check_binary_learner, check_preference_learner
 from novikoff.multiclass.pairwise_bounds import add_new_classes
 from novikoff.schema import MAX_COUNT, ArraySpec, Entries, Schema
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["QueryRanking"]
 
@@ -282,7 +282,7 @@ class QueryRanking(MetaEstimator, LinearModel):
 
     def _workspace(self, state: ModelState, rows: Sparse, grades: GradedQueries) -> RankingWorkspace:
         documents = int(np.diff(grades.starts).max(initial=0))
-        slots = len(state.updater.slots)
+        slots = len(state.updater.weights)
         row = Sparse(np.zeros(2, np.int64), np.zeros(slots, np.uint32), np.zeros(slots, rows.values.dtype))
         return RankingWorkspace(
             np.zeros(documents), np.zeros(documents), np.zeros(slots), np.zeros(slots, np.int64), row

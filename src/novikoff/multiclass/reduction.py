@@ -17,7 +17,7 @@ from novikoff.base.internals import column_bounds_of
 from novikoff.core.multiclass.schemes import binary_target
 from novikoff.data.labels.class_labels import LabelSets
 from novikoff.multiclass.base import MulticlassClassifier
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 
 class Reduction(MulticlassClassifier):

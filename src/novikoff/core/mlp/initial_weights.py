@@ -38,7 +38,7 @@ def build_network(
         return np.zeros(array.shape if needed else (0, *array.shape[1:]))
 
     return Network(
-        slots=first,
+        weights=first,
         sums=zeros_like(first, adagrad),
         pulls=zeros_like(first, gathers),
         marks=np.zeros(slots if gathers else 0, np.int8),

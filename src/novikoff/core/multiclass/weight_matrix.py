@@ -51,7 +51,7 @@ def score_columns(updater: Any, rows: Rows, i: int, stride: int, n_columns: int,
     """The scores of the first so many columns for row i, bias included."""
     for c in range(n_columns):
         apply_pending(updater, ColumnView(rows, rows.values, stride, c, scores), i)
-    sum_columns(rows, i, updater.slots, stride, n_columns, scores)
+    sum_columns(rows, i, updater.weights, stride, n_columns, scores)
     for c in range(n_columns):
         scores[c] = add_bias(updater, scores[c], c)
 
@@ -128,9 +128,9 @@ def _update_columns_additive(updater: Additive, rows: Rows, i: int, stride: int,
         x, base = np.float64(get_unchecked(rows.values, k)), weight_slot(rows, i, k) * stride
         for c in range(n_columns):
             set_unchecked(
-                updater.slots,
+                updater.weights,
                 base + c,
-                np.float64(get_unchecked(updater.slots, base + c)) + get_unchecked(gradients, c) * x,
+                np.float64(get_unchecked(updater.weights, base + c)) + get_unchecked(gradients, c) * x,
             )
     if updater.bias != 0.0:
         for c in range(n_columns):
@@ -174,12 +174,14 @@ def _update_columns_ada_grad(updater: AdaGrad, rows: Rows, i: int, stride: int, 
         x, base = np.float64(get_unchecked(rows.values, k)), weight_slot(rows, i, k) * stride
         if averaged:
             for c in range(n_columns):
-                before[c] = np.float64(updater.slots[base + c, 0])
+                before[c] = np.float64(updater.weights[base + c, 0])
         # A step is the same whichever of its two factors is the value and whichever the signal.
-        max_abs = max(max_abs, dense_adagrad_step(gradients, 0, n_columns, updater.slots[base - 1 :], x, updater.rate))
+        max_abs = max(
+            max_abs, dense_adagrad_step(gradients, 0, n_columns, updater.weights[base - 1 :], x, updater.rate)
+        )
         if averaged:
             for c in range(n_columns):
-                updater.sums[base + c] += past_powers[c] * (np.float64(updater.slots[base + c, 0]) - before[c])
+                updater.sums[base + c] += past_powers[c] * (np.float64(updater.weights[base + c, 0]) - before[c])
     updater.scalars[MAX_ABS_WEIGHT] = max_abs
     if updater.bias != 0.0:
         for c in range(n_columns):
@@ -240,9 +242,9 @@ def update_arow_columns(updater: ArowState, rows: Rows, i: int, stride: int, col
     for k in range(first_term(rows, i), end_term(rows, i)):
         x, base = np.float64(get_unchecked(rows.values, k)), weight_slot(rows, i, k) * stride
         for c in range(n_columns):
-            betas[c] += x * x * np.float64(updater.slots[base + c, 1])
+            betas[c] += x * x * np.float64(updater.weights[base + c, 1])
     for c in range(n_columns):
-        v = betas[c] + updater.bias * updater.bias * np.float64(updater.slots[c, 1])
+        v = betas[c] + updater.bias * updater.bias * np.float64(updater.weights[c, 1])
         betas[c] = 1.0 / (v + updater.r) if gradients[c] != 0.0 else 0.0
         gradients[c] *= betas[c]
     for k in range(first_term(rows, i), end_term(rows, i)):
@@ -292,7 +294,7 @@ def score_columns_with_updater(
     """The same with the scores that the geometry itself gives."""
     count = len(out) // stride
     for i in range(count):
-        if not ((canonical or indices_sorted(rows, i, slots)) and row_sq_norm(rows, i) < max_sq_norm(updater.slots)):
+        if not ((canonical or indices_sorted(rows, i, slots)) and row_sq_norm(rows, i) < max_sq_norm(updater.weights)):
             return i
         score_example(updater, rows, i, stride, n_columns, workspace)
         for c in range(n_columns):
@@ -311,7 +313,7 @@ def resize_table(updater: G, slots: int, stride: int, new_slots: int, new_stride
     for name in PER_SLOT_FIELDS:
         array = getattr(updater, name, None)
         if array is not None and len(array):
-            fill = getattr(updater, "fresh", 0.0) if name == "slots" else 0.0
+            fill = getattr(updater, "fresh", 0.0) if name == "weights" else 0.0
             rest = array.shape[1:]
             if name in DERIVED_FIELDS:  # room for one example, which has no columns
                 changes[name] = np.zeros((new_slots, *rest), array.dtype)

@@ -28,7 +28,7 @@ SignedBox = tuple[tuple[tuple[int, float, float], ...], int]
 
 
 class VersionSpace(NamedTuple):
-    slots: NDArray[np.floating]
+    weights: NDArray[np.floating]
     """No weights: as many zeros as there are slots."""
     version: NDArray[np.uint32]
     """The numbers of the hypotheses that are left come first, in their order."""
@@ -48,7 +48,7 @@ def version_space_schema(count: int) -> Schema:
     """Return what a model file may hold of this state, for a class of so many hypotheses."""
     return Schema(
         {
-            "slots": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
+            "weights": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
             "version": ArraySpec("uint32", count, checks=[IndexInto(count)]),
             "scalars": ArraySpec("int64", 2, checks=[Entries(left=(1, count), restarts=(0, MAX_COUNT))]),
         }
@@ -64,7 +64,7 @@ def build_version_space(slots: int, dtype: Any, boxes: Iterable[SignedBox], *, b
         for k, (column, low, high) in enumerate(tests):
             columns[h, k], lows[h, k], highs[h, k] = column, low, high
     return VersionSpace(
-        slots=np.zeros(slots, dtype),
+        weights=np.zeros(slots, dtype),
         version=np.arange(len(boxes), dtype=np.uint32),
         scalars=np.array([len(boxes), 0]),
         columns=columns,
@@ -164,8 +164,8 @@ def _accepts_row_version_space(updater: VersionSpace, rows: Rows, i: int) -> boo
 @score.of(VersionSpace)
 def _score_version_space(updater: VersionSpace, rows: Rows, i: int) -> tuple[float, float]:
     """The share of the version space that votes + less the share that votes −."""
-    _, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
-    if not sq_norm < max_sq_norm(updater.slots):
+    _, sq_norm = dot_and_sq_norm(rows, i, updater.weights)
+    if not sq_norm < max_sq_norm(updater.weights):
         return 0.0, sq_norm
     scatter_row(rows, i, updater.example)
     votes = 0.0

@@ -51,7 +51,7 @@ MIN_VOTE = 1e-300  # a score or a vote that is not 0 is not to become 0
 
 
 class WeightedMajority(NamedTuple):
-    slots: NDArray[np.floating]
+    weights: NDArray[np.floating]
     sums: NDArray[np.float64]
     scalars: NDArray[np.float64]
     example: NDArray[np.floating]
@@ -73,7 +73,7 @@ class WeightedMajority(NamedTuple):
 
 WEIGHTED_MAJORITY_SCHEMA = Schema(
     {
-        "slots": ArraySpec(
+        "weights": ArraySpec(
             REAL,
             SLOTS,
             SLOT_FIELDS,
@@ -104,7 +104,7 @@ WEIGHTED_MAJORITY_SCHEMA = Schema(
 
 def build_weighted_majority(slots: int, dtype: Any, *, bias: bool, **settings: float) -> WeightedMajority:
     empty = WeightedMajority(
-        slots=buffers.zeros((slots, SLOT_FIELDS), dtype),
+        weights=buffers.zeros((slots, SLOT_FIELDS), dtype),
         sums=buffers.zeros((slots, 2)),
         scalars=buffers.zeros(N_SCALARS),
         example=buffers.zeros(slots, dtype),
@@ -112,7 +112,7 @@ def build_weighted_majority(slots: int, dtype: Any, *, bias: bool, **settings: f
         bias=float(bias),
         **settings,
     )
-    empty.slots[:] = empty.fresh
+    empty.weights[:] = empty.fresh
     empty.scalars[VOTES : VOTES + N_MEMBERS] = 1.0 / N_MEMBERS
     return empty
 
@@ -127,7 +127,7 @@ def scale_example(updater: WeightedMajority, rows: Rows, i: int, stride: int) ->
     length = 0.0
     for k in range(start, stop):
         x = np.float64(rows.values[k])
-        x /= max(np.float64(updater.slots[weight_slot(rows, i, k) * stride, FEATURE_SCALE]), abs(x))
+        x /= max(np.float64(updater.weights[weight_slot(rows, i, k) * stride, FEATURE_SCALE]), abs(x))
         updater.example[k - start] = x
         length += x * x
     total = updater.scalars[TOTAL_SQ_LENGTH] + length
@@ -147,9 +147,9 @@ def update_scale(updater: WeightedMajority, rows: Rows, i: int, stride: int, n_c
     """From now on row i is a part of the scale, which stands in each of so many columns."""
     for k in range(first_term(rows, i), end_term(rows, i)):
         j, size = weight_slot(rows, i, k) * stride, abs(np.float64(rows.values[k]))
-        if size > np.float64(updater.slots[j, FEATURE_SCALE]):
+        if size > np.float64(updater.weights[j, FEATURE_SCALE]):
             for c in range(n_columns):
-                updater.slots[j + c, FEATURE_SCALE] = size
+                updater.weights[j + c, FEATURE_SCALE] = size
     updater.scalars[TOTAL_SQ_LENGTH] += updater.notes[SQ_LENGTH]
     updater.scalars[N_STEPS] += 1.0
 
@@ -164,13 +164,13 @@ def _effective_sq_norm_weighted_majority(updater: WeightedMajority, sq_norm: flo
 
 @compiled
 def arow_view(updater: WeightedMajority) -> ArowState:
-    slots = updater.slots[:, AROW_WEIGHT : VARIANCE + 1]
+    slots = updater.weights[:, AROW_WEIGHT : VARIANCE + 1]
     return ArowState(slots, updater.sums[:, 0], updater.notes[SCALED_BIAS], updater.r, updater.arow_tail)
 
 
 @compiled
 def adagrad_view(updater: WeightedMajority) -> AdaGrad:
-    slots, sums = updater.slots[:, ADAGRAD_WEIGHT : SQUARED_GRADIENTS + 1], updater.sums[:, 1]
+    slots, sums = updater.weights[:, ADAGRAD_WEIGHT : SQUARED_GRADIENTS + 1], updater.sums[:, 1]
     nothing, reached, bias = updater.notes[:0], updater.notes[ADAGRAD_MAX_ABS:], updater.notes[SCALED_BIAS]
     return AdaGrad(slots, nothing, sums, reached, bias, updater.rate, 0.0, 0.0, updater.adagrad_tail)
 
@@ -180,10 +180,10 @@ def perceptron_step(updater: WeightedMajority, at: ScaledRow, i: int, amount: fl
     """The Perceptron's step."""
     for k in range(first_term(at, i), end_term(at, i)):
         j = weight_slot(at, i, k)
-        w = np.float64(updater.slots[j, PERCEPTRON_WEIGHT])
-        updater.slots[j, PERCEPTRON_WEIGHT] = w + amount * np.float64(at.values[k])
-    w = np.float64(updater.slots[at.at, PERCEPTRON_WEIGHT])
-    updater.slots[at.at, PERCEPTRON_WEIGHT] = w + amount * updater.notes[SCALED_BIAS]
+        w = np.float64(updater.weights[j, PERCEPTRON_WEIGHT])
+        updater.weights[j, PERCEPTRON_WEIGHT] = w + amount * np.float64(at.values[k])
+    w = np.float64(updater.weights[at.at, PERCEPTRON_WEIGHT])
+    updater.weights[at.at, PERCEPTRON_WEIGHT] = w + amount * updater.notes[SCALED_BIAS]
 
 
 @compiled
@@ -191,11 +191,11 @@ def add_score_term(
     updater: WeightedMajority, j: int, x: float, notes: NDArray[np.float64], at: int, stride: int
 ) -> None:
     """One term of the scores of a column, which are noted from `at` on; of means, what is to be divided by t^p."""
-    notes[at + stride * AROW_LAST] += x * np.float64(updater.slots[j, AROW_WEIGHT])
+    notes[at + stride * AROW_LAST] += x * np.float64(updater.weights[j, AROW_WEIGHT])
     notes[at + stride * AROW_MEAN] += x * updater.sums[j, 0]
-    notes[at + stride * ADAGRAD_LAST] += x * np.float64(updater.slots[j, ADAGRAD_WEIGHT])
+    notes[at + stride * ADAGRAD_LAST] += x * np.float64(updater.weights[j, ADAGRAD_WEIGHT])
     notes[at + stride * ADAGRAD_MEAN] += x * updater.sums[j, 1]
-    notes[at + stride * PERCEPTRON_LAST] += x * np.float64(updater.slots[j, PERCEPTRON_WEIGHT])
+    notes[at + stride * PERCEPTRON_LAST] += x * np.float64(updater.weights[j, PERCEPTRON_WEIGHT])
 
 
 @compiled
@@ -205,11 +205,11 @@ def score_example(updater: WeightedMajority, rows: Rows, i: int) -> None:
     a, b, c, d, e = 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(start, end_term(rows, i)):
         x, j = np.float64(updater.example[k - start]), weight_slot(rows, i, k)
-        a += x * np.float64(updater.slots[j, AROW_WEIGHT])
+        a += x * np.float64(updater.weights[j, AROW_WEIGHT])
         b += x * updater.sums[j, 0]
-        c += x * np.float64(updater.slots[j, ADAGRAD_WEIGHT])
+        c += x * np.float64(updater.weights[j, ADAGRAD_WEIGHT])
         d += x * updater.sums[j, 1]
-        e += x * np.float64(updater.slots[j, PERCEPTRON_WEIGHT])
+        e += x * np.float64(updater.weights[j, PERCEPTRON_WEIGHT])
     updater.notes[AROW_LAST] = a
     updater.notes[AROW_MEAN] = b
     updater.notes[ADAGRAD_LAST] = c
@@ -317,14 +317,16 @@ def _update_weighted_majority(updater: WeightedMajority, rows: Rows, i: int, g: 
 @compiled
 def combined_weight(updater: WeightedMajority, j: int) -> float:
     t = int(updater.scalars[N_STEPS])
-    first = averaged_weight(np.float64(updater.slots[j, AROW_WEIGHT]), updater.sums[j, 0], t, updater.arow_tail)
-    second = averaged_weight(np.float64(updater.slots[j, ADAGRAD_WEIGHT]), updater.sums[j, 1], t, updater.adagrad_tail)
+    first = averaged_weight(np.float64(updater.weights[j, AROW_WEIGHT]), updater.sums[j, 0], t, updater.arow_tail)
+    second = averaged_weight(
+        np.float64(updater.weights[j, ADAGRAD_WEIGHT]), updater.sums[j, 1], t, updater.adagrad_tail
+    )
     return score_unit(updater, AROW) * first + score_unit(updater, ADAGRAD) * second
 
 
 @final_weight.of(WeightedMajority)
 def _final_weight_weighted_majority(updater: WeightedMajority, j: int, t: int) -> float:
-    scale = np.float64(updater.slots[j, FEATURE_SCALE])
+    scale = np.float64(updater.weights[j, FEATURE_SCALE])
     return final_bias(updater, j, t) / scale if scale > 0.0 else 0.0
 
 

@@ -113,7 +113,7 @@ def copy_scale(updater: WeightedMajority, at: ScaledRow, i: int) -> None:
     """Beside the weights of a column that has moved."""
     for k in range(first_term(at, i), end_term(at, i)):
         j = weight_slot(at, i, k)
-        updater.slots[j, FEATURE_SCALE] = updater.slots[j - at.at, FEATURE_SCALE]
+        updater.weights[j, FEATURE_SCALE] = updater.weights[j - at.at, FEATURE_SCALE]
 
 
 @update_columns.of(WeightedMajority)
