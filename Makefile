@@ -1,4 +1,4 @@
-# Every target sets up what it needs by itself, once: python3 with pip and venv is all that must be there.
+# Every target installs what it needs, once. It needs only python3 with pip and venv.
 PYTHON ?= python3
 BIN := .venv/bin
 PEERS := .venv/peers/bin
@@ -10,15 +10,16 @@ demo: .venv/installed
 	@echo "569 biopsies: each is classified first, then its diagnosis is learned:"
 	@$(BIN)/novikoff learn breast-cancer --save demo.model
 	@echo
-	@echo "What the model looks at:"
+	@echo "The most important features:"
 	@$(BIN)/novikoff inspect demo.model --top 8
 	@rm -f demo.model
 
-# The compiled library for this machine; what was built before is used again while its sources are the same.
+# Build the compiled library for this machine; kernels whose code has not changed are reused.
 kernels: .venv/developer
 	$(BIN)/python -m novikoff._compiled.build
 
-# Rewrite the manifest of kernels: all that the tests and tests/compiled/kernel_matrix.py call. Numba compiles kernels that the library lacks.
+# Rewrite the manifest of kernels: all that the tests and tests/compiled/kernel_matrix.py call.
+# Numba compiles kernels that the library lacks.
 CALLED := $(CURDIR)/build/called-kernels.txt
 manifest: .venv/developer .venv/chromium
 	rm -f $(CALLED) && mkdir -p build
@@ -26,7 +27,7 @@ manifest: .venv/developer .venv/chromium
 	NOVIKOFF_JIT=1 NOVIKOFF_RECORD_KERNELS=$(CALLED) $(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
 	$(BIN)/python -m tests.compiled.check_manifest --write $(CALLED)
 
-# A wheel for publication: all CPU levels, for Linux since 2014.
+# Build a wheel for publication: all CPU levels, for Linux since 2014.
 wheel: .venv/developer
 	rm -rf build/wheel
 	NOVIKOFF_WHEEL=portable $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
@@ -42,8 +43,9 @@ test-slow: .venv/developer .venv/chromium kernels
 	HYPOTHESIS_PROFILE=search $(BIN)/pytest -n 2
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=search $(BIN)/pytest -n 2 -m "plain_python or plain_python_slow" tests
 
-# Measure line coverage of the package in three runs and add them up. Compiled kernels can't be traced, so the tests with the marker
-# plain_python or plain_python_coverage run them as Python, where an overflow warns. Tests of a Dask cluster are in the slow set.
+# Measure line coverage of the package in three runs and combine them. Compiled kernels can't be traced, so the tests
+# with the marker plain_python or plain_python_coverage run them as Python, where an overflow warns. Tests of a Dask
+# cluster are in the slow set.
 WATCHED := $(BIN)/coverage run -m pytest -q
 coverage: .venv/developer .venv/chromium kernels
 	rm -rf .coverage && mkdir .coverage
@@ -55,15 +57,15 @@ coverage: .venv/developer .venv/chromium kernels
 	$(BIN)/coverage report --skip-covered --show-missing --sort=cover
 
 check: .venv/developer
-	$(BIN)/ruff check .  # its rules S are those of bandit for each line; what bandit has besides is next
+	$(BIN)/ruff check .  # includes bandit's rules for single lines (S)
 	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src
-	$(BIN)/pip check  # known holes of packages are in a database elsewhere: pip-audit asks it where there is a network
+	$(BIN)/pip check  # for known vulnerabilities run pip-audit, which needs a network
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/check_style.py  # dialect words, duplicate classes, large folders, private access
 
-# Peers have an environment of their own, with novikoff in it: pairs are measured in one process where that is fair.
+# Peers have their own environment, with novikoff in it, so that pairs can be measured in one process.
 bench: .venv/peers/installed
 	$(PEERS)/python -m benchmarks
 
@@ -76,24 +78,24 @@ accuracy: .venv/peers/installed
 docs: .venv/docs
 	$(BIN)/python -m docs.builder site
 
-# Without build isolation: pip would install Numba and a linker a second time, to build nothing.
+# No build isolation: pip would install Numba and a linker again, although nothing is built.
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(PIP) install "hatchling>=1.26" "editables>=0.5"
 	$(PIP) install --no-build-isolation -e ".[sklearn,jit]"
-	@$(BIN)/python -m compileall -q src  # as pip does with what it copies: the first start need not
+	@$(BIN)/python -m compileall -q src  # as pip does for installed files, so that the first start is fast
 	@touch $@
 
 .venv/developer: .venv/installed
 	$(PIP) install --no-build-isolation -e ".[dev]"
 	@touch $@
 
-# Pages are looked at in a real browser where there is one or Debian's can be installed; elsewhere those tests are skipped.
+# Install Debian's Chromium if possible. Tests that need a browser are skipped without one.
 .venv/chromium: .venv/installed
 	@test -x /usr/bin/chromium || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 		&& (apt-get update && apt-get install --yes --no-install-recommends chromium) >/dev/null 2>&1; } \
-		|| echo "there is no Chromium here, and none could be installed: pages are not looked at"
+		|| echo "Chromium is missing and could not be installed: browser tests are skipped"
 	@touch $@
 
 .venv/docs: .venv/installed
@@ -108,7 +110,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 	@$(PEERS)/python -m compileall -q src
 	@command -v liblinear-train >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 		&& (apt-get update && apt-get install --yes --no-install-recommends liblinear-tools) >/dev/null 2>&1; } \
-		|| echo "liblinear-train is not here, and could not be installed: its row is left out"
+		|| echo "liblinear-train is missing and could not be installed: its row is left out"
 	@touch $@
 
 clean:

@@ -1,8 +1,8 @@
-"""Builds the compiled library into wheels.
+"""Build the compiled library into wheels.
 
-A wheel that pip builds is for this machine: it has the library for its CPU level. Wheels that are to be published have
-all levels, and are linked so that they run on older systems (NOVIKOFF_WHEEL=portable, see `make wheel`). Where the
-library can't be built, the wheel is made without: Numba then compiles kernels when they are first used.
+A wheel that pip builds is for this machine: it has the library for its CPU level. Wheels for publication have all
+levels, and are linked so that they run on older systems (NOVIKOFF_WHEEL=portable, see `make wheel`). If the library
+can't be built, the wheel has none, and Numba compiles kernels at their first use.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class KernelBuildHook(BuildHookInterface[Any]):
             build_data["force_include"][str(path)] = f"novikoff/_compiled/lib/{path.name}"
 
     def _build(self, root: Path, folder: Path) -> str | None:
-        """Why it could not be done; None where it was."""
+        """Build the library; return the reason if that failed, else None."""
         if (sys.platform, platform.machine()) != ("linux", "x86_64"):
             return "it is for Linux on x86-64"
         levels = ["--level", "all", "--portable"] if PORTABLE else ["--level", "host"]

@@ -1,8 +1,8 @@
-"""`python -m benchmarks [--full] [TABLE ...]`: the quick tables, with --full all of them, or those that are named.
+"""`python -m benchmarks [--full] [TABLE ...]`: measure the quick tables, with --full all of them, or the named ones.
 
-The quick ones have about 1 GB of texts made, once, in the folder NOVIKOFF_BENCH; all of them about 20 GB.
-Tables, plots and numbers are kept in `benchmarks/results/speed.md`, `.html` and `.json`; a table that is measured again
-takes the place of the old one. `--render` makes tables and plots anew from the numbers.
+The quick ones generate about 1 GB of texts in the folder NOVIKOFF_BENCH, once; all of them about 20 GB.
+Tables, plots and numbers are written to `benchmarks/results/speed.md`, `.html` and `.json`; a table that is measured
+again replaces the old one. `--render` renders tables and plots from the stored numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmarks import (
     whole_process,
 )
 from benchmarks.measure import show
-from benchmarks.tables import RESULTS, Table, here, keep, kept
+from benchmarks.tables import RESULTS, Table, describe_machine, load_tables, save_tables
 
 TABLES = {
     "in-memory": ("One pass in memory", "novikoff", "scikit-learn", in_memory.run),
@@ -60,23 +60,23 @@ QUICK = ("in-memory", "per-event", "start-up", *(name for name in TABLES if name
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="novikoff beside its peers.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Compare novikoff with its peers.")
     parser.add_argument("tables", metavar="TABLE", nargs="*", help=", ".join(TABLES))
     parser.add_argument("--full", action="store_true", help="all tables, on the large texts")
-    parser.add_argument("--render", action="store_true", help="only make tables and plots of the numbers that are kept")
+    parser.add_argument("--render", action="store_true", help="only render tables and plots of the stored numbers")
     asked = parser.parse_args()
     unknown = [name for name in asked.tables if name not in TABLES]
     if unknown:
         parser.error(f"no table {', '.join(unknown)}; there are {', '.join(TABLES)}")
     names = asked.tables or ([n for n in TABLES if not n.endswith("-quick")] if asked.full else QUICK)
-    known = {table.name: table for table in kept() if table.name in TABLES}
+    known = {table.name: table for table in load_tables() if table.name in TABLES}
     for name in () if asked.render else names:
         heading, left, right, run = TABLES[name]
-        on = here()
+        on = describe_machine()
         known[name] = Table(name, heading, left, right, show(heading, left, right, run()), on)
-        keep([known[each] for each in TABLES if each in known])  # after each: a run that is cut short leaves something
-    keep([known[each] for each in TABLES if each in known])
-    print(f"\n{RESULTS / 'speed.md'}, {RESULTS / 'speed.html'} and {RESULTS / 'speed.json'} have all tables.")
+        save_tables([known[each] for each in TABLES if each in known])
+    save_tables([known[each] for each in TABLES if each in known])
+    print(f"\n{RESULTS / 'speed.md'}, {RESULTS / 'speed.html'} and {RESULTS / 'speed.json'} contain all tables.")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Real sets of two classes and of more, and a stream that drifts, as `benchmarks.accuracy` takes them.
+"""Load the real data sets of `benchmarks.accuracy`: two classes, more classes, and a stream that drifts.
 
 Text: lower-cased words and pairs of words, counted, rows of length 1. Categories: one column for each value. Numbers:
-standardised as the part that is learned from is (letter, bank_marketing), between 0 and 1 (mnist, elec2: divided by the
-largest) or as they come (usps, between -1 and 1). Labels are 0, 1, ...
+standardised by the training part (letter, bank_marketing), between 0 and 1 (mnist, elec2: divided by the largest) or
+unchanged (usps, between -1 and 1). Labels are 0, 1, ...
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from benchmarks.multiclass_data import FOLDER, Split
 
 
 class Set(NamedTuple):
-    """`load` gives a split; of a stream (`drifts`) there is no test part: each example is predicted, then learned."""
+    """A data set. A stream (`drifts`) has no test part: each example is predicted, then learned."""
 
     load: Callable[[], Split]
     drifts: bool = False
 
 
 def sms_spam() -> Split:
-    """The first 30 % against the rest, as in the paper that the set comes from."""
+    """Load the set; train on the first 30 %, as in its paper."""
     with gzip.open(FOLDER / "sms_spam.tsv.gz", "rt", encoding="utf-8") as file:
         lines = [line.rstrip("\n").partition("\t") for line in file]
     y, texts = np.array([int(label == "spam") for label, _, _ in lines]), [text for _, _, text in lines]
@@ -45,12 +45,12 @@ def a9a() -> Split:
 
 
 def frappe() -> Split:
-    """Learned from the part that was meant for validation: the large one is not at hand."""
+    """Load the set; train on its validation part, because the large part is not available."""
     return _svmlight("frappe.validation.libfm.gz", "frappe.test.libfm.gz")
 
 
 def bank_marketing() -> Split:
-    """Without `duration`, which is known only after the call; 80 %, drawn at random, are learned from."""
+    """Load the set without `duration`, which is known only after the call; train on a random 80 %."""
     with gzip.open(FOLDER / "bank_marketing.csv.gz", "rt", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter=";"))
     y = np.array([int(row["y"] == "yes") for row in rows])
@@ -71,7 +71,7 @@ def bank_marketing() -> Split:
 
 
 def elec2() -> Split:
-    """In its own order; up is 1."""
+    """Load the stream in its own order; up is 1."""
     with gzip.open(FOLDER / "elec2.csv.gz", "rt", encoding="utf-8", newline="") as file:
         names, *rows = csv.reader(file)
     assert names[-1] == "class"
@@ -93,18 +93,18 @@ SETS = {
 }
 
 
-def rescaled(split: Split, seed: int) -> Split:
-    """Each column times a power of ten from a thousandth to a thousand, drawn at random."""
+def rescale(split: Split, seed: int) -> Split:
+    """Multiply each column by a random power of ten from a thousandth to a thousand."""
     powers = 10.0 ** np.random.default_rng([9, seed]).integers(-3, 4, split.X.shape[1])
 
-    def scaled(X: Any) -> Any:
+    def scale(X: Any) -> Any:
         return (
             (X @ sp.diags_array(powers)).tocsr().astype(np.float32)
             if sp.issparse(X)
             else (X * powers).astype(np.float32)
         )
 
-    return split._replace(X=scaled(split.X), X_test=scaled(split.X_test))
+    return split._replace(X=scale(split.X), X_test=scale(split.X_test))
 
 
 def _svmlight(train: str, test: str) -> Split:
@@ -116,5 +116,5 @@ def _svmlight(train: str, test: str) -> Split:
 
 
 def _narrow(X: Any) -> Any:
-    """With indices of 32 bits: LIBLINEAR takes no others."""
+    """Convert indices to 32 bits, as LIBLINEAR needs them."""
     return sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), X.shape)

@@ -1,7 +1,7 @@
-"""Learners by name, ours and others': each is made anew, with its defaults, for so many classes and passes.
+"""Build the compared learners by name, ours and others', with their defaults, and evaluate them.
 
-Ours for more than two classes are `Kesler`'s, unless their name says otherwise. `plain` ones are our code with the
-settings of the papers: AdaGrad and AROW as others would write them down.
+For more than two classes ours are wrapped in `Kesler`, unless their name says otherwise. `plain` ones are our code with
+the settings of the papers on AdaGrad and AROW.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import scipy.sparse as sp
 from benchmarks import multiclass_vw as vw
 from benchmarks.multiclass_accuracy import LOSSES, peers
 from benchmarks.multiclass_data import Split
-from benchmarks.order import in_given_order
+from benchmarks.order import disable_shuffling
 
 AUTO = "auto"
 RIVER = ("LogisticRegression", "PAClassifier", "ALMAClassifier")
 
 
 def ours() -> dict[str, Callable[[bool, int], Any]]:
-    """Of whether there are more than two classes, and the number of passes."""
+    """Return factories by name; each takes whether there are more than two classes, and the number of passes."""
     import novikoff as n
 
     def kesler(make: Callable[..., Any], **settings: Any) -> Callable[[bool, int], Any]:
@@ -50,14 +50,16 @@ def plain() -> dict[str, Callable[[bool, int], Any]]:
 
     return {
         "plain AdaGrad logistic": lambda many, passes: OneVsAll(SGD(passes=passes)) if many else SGD(passes=passes),
-        "plain AROW": lambda many, passes: (OneVsAll if many else _itself)(AROW(r=1.0, average=False, passes=passes)),
-        "plain AROW, multiclass": lambda many, passes: (Kesler if many else _itself)(
+        "plain AROW": lambda many, passes: (OneVsAll if many else _return_learner)(
+            AROW(r=1.0, average=False, passes=passes)
+        ),
+        "plain AROW, multiclass": lambda many, passes: (Kesler if many else _return_learner)(
             AROW(r=1.0, average=False, passes=passes)
         ),
     }
 
 
-def _itself(learner: Any) -> Any:
+def _return_learner(learner: Any) -> Any:
     return learner
 
 
@@ -75,36 +77,38 @@ def river() -> dict[str, Callable[[bool], Any]]:
     return {f"river {name}": make(name) for name in RIVER}
 
 
-# --- What they say of a test part after one pass ---
+# --- Accuracy on a test part after one pass ---
 
 
-def by_arrays(model: Any, split: Split) -> float:
-    return percent(split.y_test, in_given_order(model).fit(split.X, split.y).predict(split.X_test))
+def evaluate_arrays(model: Any, split: Split) -> float:
+    return compute_accuracy(split.y_test, disable_shuffling(model).fit(split.X, split.y).predict(split.X_test))
 
 
-def by_river(model: Any, split: Split) -> float:
-    for x, y in zip(dicts(split.X), _told(split.y), strict=True):
+def evaluate_river(model: Any, split: Split) -> float:
+    for x, y in zip(iter_dicts(split.X), _to_river_labels(split.y), strict=True):
         model.learn_one(x, y)
-    return percent(split.y_test, np.array([_class(model.predict_one(x)) for x in dicts(split.X_test)]))
+    return compute_accuracy(
+        split.y_test, np.array([_to_class_number(model.predict_one(x)) for x in iter_dicts(split.X_test)])
+    )
 
 
-def by_vw(split: Split) -> Iterator[tuple[str, float]]:
-    train, test = vw.features(split.X), vw.features(split.X_test)
+def evaluate_vw(split: Split) -> Iterator[tuple[str, float]]:
+    train, test = vw.format_features(split.X), vw.format_features(split.X_test)
     bits = ("-b", str(vw.SPARSE_BITS)) if sp.issparse(split.X) else ()
     classes = 1 + max(split.y.max(), split.y_test.max())
     for loss in LOSSES:
         options = ("--loss_function", loss, *bits)
         if classes > 2:
-            said = vw.classes(train, split.y, test, "--oaa", str(classes), *options)
+            said = vw.predict_classes(train, split.y, test, "--oaa", str(classes), *options)
         else:
-            said = vw.scores(train, 2 * split.y - 1, test, *options) > 0
-        yield f"vw {loss}", percent(split.y_test, said)
+            said = vw.predict_scores(train, 2 * split.y - 1, test, *options) > 0
+        yield f"vw {loss}", compute_accuracy(split.y_test, said)
 
 
-# --- Of a stream of two classes: each example is predicted, then learned; the first counts as a mistake ---
+# --- Streams of two classes: each example is predicted, then learned; the first counts as a mistake ---
 
 
-def following(model: Any, split: Split) -> float:
+def evaluate_stream(model: Any, split: Split) -> float:
     examples = list(zip(split.X, split.y.tolist(), strict=True))
     model.learn_one(*examples[0])
     right = 0
@@ -114,8 +118,8 @@ def following(model: Any, split: Split) -> float:
     return 100 * right / len(examples)
 
 
-def following_in_batches(model: Any, split: Split) -> float:
-    """scikit-learn's: batches of one."""
+def evaluate_stream_in_batches(model: Any, split: Split) -> float:
+    """Evaluate a scikit-learn learner with batches of one example."""
     X, y, right = split.X, split.y, 0
     model.partial_fit(X[:1], y[:1], classes=[0, 1])
     for t in range(1, len(y)):
@@ -124,42 +128,45 @@ def following_in_batches(model: Any, split: Split) -> float:
     return 100 * right / len(y)
 
 
-def following_by_river(model: Any, split: Split) -> float:
+def evaluate_stream_by_river(model: Any, split: Split) -> float:
     right = 0
-    for k, (x, y) in enumerate(zip(dicts(split.X), _told(split.y), strict=True)):
+    for k, (x, y) in enumerate(zip(iter_dicts(split.X), _to_river_labels(split.y), strict=True)):
         right += k > 0 and model.predict_one(x) == y
         model.learn_one(x, y)
     return 100 * right / len(split.y)
 
 
-def following_by_vw(split: Split, loss: str) -> float:
-    """What it reports of itself: --binary makes its progressive loss the share of mistakes."""
-    return 100 * (1 - vw.progressive(vw.features(split.X), 2 * split.y - 1, "--binary", "--loss_function", loss))
+def evaluate_stream_by_vw(split: Split, loss: str) -> float:
+    """Return the accuracy that vw reports; --binary makes its progressive loss the share of mistakes."""
+    return 100 * (
+        1
+        - vw.measure_progressive_loss(vw.format_features(split.X), 2 * split.y - 1, "--binary", "--loss_function", loss)
+    )
 
 
-def unchanged(split: Split) -> float:
-    """The label before: what a stream gives to those who learn nothing."""
+def measure_repeated_label(split: Split) -> float:
+    """Return the accuracy of repeating the previous label."""
     return 100 * float(np.sum(split.y[1:] == split.y[:-1])) / len(split.y)
 
 
-# --- Arrays as others want them ---
+# --- Conversions for peers ---
 
 
-def percent(truth: Any, said: Any) -> float:
+def compute_accuracy(truth: Any, said: Any) -> float:
     return 100 * float(np.mean(truth == said))
 
 
-def dicts(X: Any) -> Iterator[dict[int, float]]:
+def iter_dicts(X: Any) -> Iterator[dict[int, float]]:
     rows = sp.csr_matrix(X)
     indices, values = rows.indices.tolist(), rows.data.astype(float).tolist()
     for a, b in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True):
         yield dict(zip(indices[a:b], values[a:b], strict=True))
 
 
-def _told(y: Any) -> list[Any]:
-    """River's learners of two classes take truth values."""
+def _to_river_labels(y: Any) -> list[Any]:
+    """Convert labels for River, whose binary learners take Booleans."""
     return [bool(label) for label in y.tolist()] if y.max() < 2 else y.tolist()
 
 
-def _class(said: Any) -> int:
+def _to_class_number(said: Any) -> int:
     return -1 if said is None else int(said)

@@ -1,4 +1,4 @@
-"""The tables of `benchmarks.accuracy`, and for each claim a line that says whether it holds, with its numbers."""
+"""Render the tables of `benchmarks.accuracy`, and a line for each claim that says whether it holds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNITS = "other units: "
 OTHERS = ("vw ", "sklearn ", "river ", "plain ")
 
 Means = dict[str, dict[str, float]]
-"""Of each set, of each column."""
+"""Mean by data set and column."""
 
 BEHIND = 0.5  # points that auto may be behind the best column of a row, and that units may cost
 DRIFTING, FOLLOWED = "elec2", 85.5
@@ -30,27 +30,29 @@ class Claim(NamedTuple):
         return f"- **{said}**: {self.what}. {self.numbers}"
 
 
-def page(means: Means) -> str:
+def render_results(means: Means) -> str:
     return "\n".join(
         [
             "## One pass, defaults\n",
             "### Others, and auto\n",
-            *table(means, [AUTO, *_columns(means, OTHERS), CONVERGED]),
+            *iter_table_lines(means, [AUTO, *_columns(means, OTHERS), CONVERGED]),
             "\n### Learners of novikoff\n",
-            *table(means, _ours(means)),
+            *iter_table_lines(means, _ours(means)),
             "\n## Columns times random powers of ten, 10⁻³ to 10³: points lost\n",
-            *table(_lost(means), list(dict.fromkeys(c for row in _lost(means).values() for c in row)), sign="+"),
+            *iter_table_lines(
+                _lost(means), list(dict.fromkeys(c for row in _lost(means).values() for c in row)), sign="+"
+            ),
             "\n## Ten passes beside LIBLINEAR\n",
-            *table(means, [TEN, CONVERGED], mean=False),
+            *iter_table_lines(means, [TEN, CONVERGED], mean=False),
             "\n## What must hold\n",
-            *(claim.line() for claim in claims(means)),
+            *(claim.line() for claim in iter_claims(means)),
             "",
         ]
     )
 
 
-def table(means: Means, columns: Sequence[str], sign: str = "", mean: bool = True) -> Iterator[str]:
-    """The best of a row is bold. A column that lacks sets has the mean of those it has, in brackets."""
+def iter_table_lines(means: Means, columns: Sequence[str], sign: str = "", mean: bool = True) -> Iterator[str]:
+    """Yield the lines of a table. The best of a row is bold; the mean of an incomplete column is in brackets."""
     yield f"| data | {' | '.join(columns)} |"
     yield f"|---{'|---:' * len(columns)}|"
     for name, row in means.items():
@@ -62,7 +64,7 @@ def table(means: Means, columns: Sequence[str], sign: str = "", mean: bool = Tru
         yield f"| mean | {' | '.join(cells)} |"
 
 
-def claims(means: Means) -> Iterator[Claim]:
+def iter_claims(means: Means) -> Iterator[Claim]:
     yield _above_on_average(means)
     yield _behind(means, _columns(means, OTHERS), "of others, one pass")
     yield _behind(means, [*_columns(means, OTHERS), CONVERGED], "of others, LinearSVC after convergence too")
@@ -78,7 +80,7 @@ def claims(means: Means) -> Iterator[Claim]:
 
 
 def _above_on_average(means: Means) -> Claim:
-    """Over all sets; others that lack some are compared on those they have."""
+    """Compare means over all sets; incomplete columns are compared on the sets that they have."""
     ahead = {}
     for column in _columns(means, OTHERS):
         both = [row for row in means.values() if column in row and AUTO in row]
@@ -128,7 +130,7 @@ def _near(means: Means) -> Claim:
 
 
 def _lost(means: Means) -> Means:
-    """Points that other units cost each column that was tried with them."""
+    """Return the points that other units cost each column."""
     return {
         name: {column: row[column] - row[UNITS + column] for column in row if UNITS + column in row}
         for name, row in means.items()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import texts
-from benchmarks.measure import Failed, Limit, Row, attempt, compare
+from benchmarks.measure import Failed, Limit, Row, attempt, compare_times
 
 
 def quick() -> Iterator[Row | Limit | Failed]:
@@ -31,6 +31,6 @@ def _rows(name: str) -> Iterator[Row | Limit | Failed]:
         def row(title: str) -> Row:
             novikoff("learn", data, "--save", model)
             ours, theirs = (lambda: novikoff("certify", model, data)), (lambda: novikoff("learn", data))
-            return compare(title, ours, theirs, 0.25, rounds=5)
+            return compare_times(title, ours, theirs, 0.25, rounds=5)
 
         yield attempt(f"certify {name}, against learn: a quarter of its speed", row)

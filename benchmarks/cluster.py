@@ -1,8 +1,8 @@
-"""`python -m benchmarks.cluster [throughput] [accuracy] [model]`: what a cluster is worth, on this machine.
+"""`python -m benchmarks.cluster [throughput] [accuracy] [model]`: Measure clusters on this machine.
 
 throughput: one worker against two on the same shards, in alternate rounds. accuracy: shards against one machine after
-as many passes, on a9a and mnist where they are at hand. model: what a round is made of, for `benchmarks.scaling` and
-docs/scale.md.
+the same number of passes, on a9a and mnist if available. model: the costs of the parts of a round, for
+`benchmarks.scaling` and docs/scale.md.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ ROUNDS = 5
 TIMES, TRIES = 7, 40
 PATIENCE = 60.0
 DISTURBED = 0.1
-"""Processors that others may keep busy during a run that counts."""
+"""Processors that other processes may use during a run that counts."""
 
 
-def parts_of(source: Path, folder: Path, count: int, times: int = 1) -> list[str]:
-    """A text in so many files of about one length, in each of which its part comes so often."""
+def split_text(source: Path, folder: Path, count: int, times: int = 1) -> list[str]:
+    """Split a text into `count` files of similar length, and repeat each part `times` times."""
     size, names = source.stat().st_size, []
     with open(source, "rb") as file:
         for k in range(count):
@@ -56,24 +56,24 @@ def parts_of(source: Path, folder: Path, count: int, times: int = 1) -> list[str
 # --- Throughput ---
 
 
-def throughput() -> None:
-    """Text in short and in long shards, and packed as shards usually are."""
+def measure_throughput() -> None:
+    """Compare text in long and in short shards, and compressed text."""
     with tempfile.TemporaryDirectory() as folder, connect(None, 1) as one, connect(None, 2) as two:
-        names = parts_of(Path(texts.path("rcv.svm")), Path(folder), SHARDS, LONG)
-        compare("long text, Perceptron", Perceptron(), names, one, two)
-        compare("long text, AdaGrad", SGD(), names, one, two)
-        names = parts_of(Path(texts.path("rcv.svm")), Path(folder), SHARDS)
-        compare("short text, Perceptron", Perceptron(), names, one, two)
-        compare("short text, AdaGrad", SGD(), names, one, two)
+        names = split_text(Path(texts.path("rcv.svm")), Path(folder), SHARDS, LONG)
+        compare_worker_counts("long text, Perceptron", Perceptron(), names, one, two)
+        compare_worker_counts("long text, AdaGrad", SGD(), names, one, two)
+        names = split_text(Path(texts.path("rcv.svm")), Path(folder), SHARDS)
+        compare_worker_counts("short text, Perceptron", Perceptron(), names, one, two)
+        compare_worker_counts("short text, AdaGrad", SGD(), names, one, two)
         for k, name in enumerate(names):
             names[k] = f"{name}.gz"
             Path(names[k]).write_bytes(gzip.compress(Path(name).read_bytes(), 1))
             Path(name).unlink()
-        compare("gzip, Perceptron", Perceptron(), names, one, two)
+        compare_worker_counts("gzip, Perceptron", Perceptron(), names, one, two)
 
 
-def compare(title: str, learner: Any, names: list[str], one: Any, two: Any) -> None:
-    """Pairs of runs; those in which others were at work on this machine are tried again."""
+def compare_worker_counts(title: str, learner: Any, names: list[str], one: Any, two: Any) -> None:
+    """Measure pairs of runs; repeat those during which other processes used the machine."""
     pairs: list[tuple[float, float]] = []
     models, disturbed = set(), 0
     for times in range(TRIES + 1):
@@ -82,19 +82,19 @@ def compare(title: str, learner: Any, names: list[str], one: Any, two: Any) -> N
         for client in (one, two):
             for name in names:
                 Path(name).read_bytes()
-            before, began = others_busy(one, two), time.perf_counter()
+            before, began = measure_other_load(one, two), time.perf_counter()
             done = DistributedLearner(learner, rounds=ROUNDS, client=client).fit(names)
             seconds.append(time.perf_counter() - began)
-            others = max(others, (others_busy(one, two) - before) / seconds[-1])
+            others = max(others, (measure_other_load(one, two) - before) / seconds[-1])
             models.add(worker_tasks.serialize_model(done.model_))
-        if times and others < DISTURBED:  # the first loads machine code
+        if times and others < DISTURBED:  # the first run loads machine code
             pairs.append((seconds[0], seconds[1]))
         disturbed += others >= DISTURBED
         if len(pairs) == TIMES:
             break
     assert len(models) == 1, "one worker and two gave different models"
     if not pairs:
-        print(f"{title}: others were at work on this machine all the time", flush=True)
+        print(f"{title}: other processes used this machine all the time", flush=True)
         return
     ratios = [a / b for a, b in pairs]
     middle = [statistics.median(column) for column in zip(*pairs, strict=True)]
@@ -107,17 +107,17 @@ def compare(title: str, learner: Any, names: list[str], one: Any, two: Any) -> N
 
 
 def wait_for_quiet(*clients: Any) -> None:
-    """For a second in which nobody else is at work, but not for ever."""
+    """Wait for a second without other processes at work, at most PATIENCE seconds."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
-        before = others_busy(*clients)
+        before = measure_other_load(*clients)
         time.sleep(1.0)
-        if others_busy(*clients) - before < DISTURBED:
+        if measure_other_load(*clients) - before < DISTURBED:
             return
 
 
-def others_busy(*clients: Any) -> float:
-    """Seconds that processors were busy for others than these clusters, as far as Linux tells; else 0."""
+def measure_other_load(*clients: Any) -> float:
+    """Return the processor seconds of other processes than these clusters, or 0 where Linux does not report them."""
     try:
         ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     except OSError:
@@ -130,12 +130,12 @@ def others_busy(*clients: Any) -> float:
 # --- Accuracy ---
 
 
-def accuracy() -> None:
-    for title, split, around in (("a9a", _a9a, _as_it_is), ("mnist", multiclass_data.mnist, Kesler)):
+def measure_accuracy() -> None:
+    for title, split, around in (("a9a", _a9a, _return_learner), ("mnist", multiclass_data.mnist, Kesler)):
         try:
             X, y, X_test, y_test = split()
         except OSError as problem:
-            print(f"{title}: not here ({problem})")
+            print(f"{title}: not available ({problem})")
             continue
         for learner in (Perceptron, lambda **s: Perceptron(average=True, **s), SGD, AROW):
             for rounds in (1, 3, 10):
@@ -158,14 +158,14 @@ def _a9a() -> tuple[Any, Any, Any, Any]:
     return X, y, X_test, y_test
 
 
-def _as_it_is(learner: Any) -> Any:
+def _return_learner(learner: Any) -> Any:
     return learner
 
 
-# --- What a round is made of ---
+# --- Costs of the parts of a round ---
 
 
-def timed(function: Callable[..., Any], *arguments: Any, times: int = 3) -> tuple[float, Any]:
+def measure_best_time(function: Callable[..., Any], *arguments: Any, times: int = 3) -> tuple[float, Any]:
     best, found = float("inf"), None
     for _ in range(times):
         began = time.perf_counter()
@@ -174,15 +174,15 @@ def timed(function: Callable[..., Any], *arguments: Any, times: int = 3) -> tupl
     return best, found
 
 
-def model() -> None:
-    """Seconds for a non-zero, for a weight in each kind of task, and for the scheduler's part in a task."""
+def measure_costs() -> None:
+    """Print the time of a non-zero, of a weight in each kind of task, and of the scheduler in a task."""
     with tempfile.TemporaryDirectory() as folder:
-        names = parts_of(Path(texts.path("rcv-50k.svm")), Path(folder), 4)
+        names = split_text(Path(texts.path("rcv-50k.svm")), Path(folder), 4)
         for learner in (Perceptron(), SGD()):
             plan = Plan(prepare_model(learner, 1), 1, "uniform")
             files = [FileShard(name, ReadOptions()) for name in names]
             start = build_initial_model(LocalExecutor(), files, plan)
-            seconds, _ = timed(worker_tasks.train_shard, files[0], None, start, False)
+            seconds, _ = measure_best_time(worker_tasks.train_shard, files[0], None, start, False)
             print(f"{learner!r}: {seconds / (50_000 / 4 * 75) * 1e9:.1f} ns a non-zero from text, one thread")
     for bits in (18, 20, 22, 24):
         _weights(bits)
@@ -190,17 +190,17 @@ def model() -> None:
 
 
 def _weights(bits: int) -> None:
-    """All weights moved, which is the worst case for what is sent."""
+    """Measure with all weights changed, the worst case for message sizes."""
     d, rng = 1 << bits, np.random.default_rng(0)
     row = rng.standard_normal((1, d)).astype(np.float32)
     plan = Plan(prepare_model(Perceptron(), 1), 1, "uniform", classes=[0, 1])
     shards, data = [BatchShard("a"), BatchShard("b")], [[(row, [0])], [(row + 1, [0])]]
     start = build_initial_model(LocalExecutor(data), shards, plan)
-    learn, end = timed(worker_tasks.train_shard, shards[0], data[0], start, False)
-    gather, part = timed(worker_tasks.sum_deltas, start, [end] * 8, [0.125] * 8)
-    add, whole = timed(worker_tasks.add_partials, [part] * 8)
-    mix, message = timed(worker_tasks.apply_mixture, start, whole)
-    back, _ = timed(lambda: worker_tasks.serialize_model(worker_tasks.deserialize_model(message, start)))
+    learn, end = measure_best_time(worker_tasks.train_shard, shards[0], data[0], start, False)
+    gather, part = measure_best_time(worker_tasks.sum_deltas, start, [end] * 8, [0.125] * 8)
+    add, whole = measure_best_time(worker_tasks.add_partials, [part] * 8)
+    mix, message = measure_best_time(worker_tasks.apply_mixture, start, whole)
+    back, _ = measure_best_time(lambda: worker_tasks.serialize_model(worker_tasks.deserialize_model(message, start)))
     shown = ", ".join(
         f"{name} {seconds / d * 1e9:.1f}"
         for name, seconds in (("learn", learn), ("gather 8", gather), ("add 8", add), ("mix", mix), ("client", back))
@@ -216,10 +216,10 @@ def _scheduler() -> None:
         plan = Plan(prepare_model(Perceptron(), 3), 3, "uniform")
         seconds = []
         run_rounds(engine, shards, plan, None, lambda *_: seconds.append(time.perf_counter()))
-        tasks_a_round = 200 + 25 + 25 + 4 + 1 + 1  # learned, told of, added up twice and thrice, mixed, shared
+        tasks_a_round = 200 + 25 + 25 + 4 + 1 + 1  # learn, notify, add on two levels, mix, share
         print(f"{min(np.diff(seconds)) / tasks_a_round * 1e3:.2f} ms a task of {tasks_a_round} on two workers")
 
 
 if __name__ == "__main__":
     for what in sys.argv[1:] or ("throughput", "accuracy", "model"):
-        {"throughput": throughput, "accuracy": accuracy, "model": model}[what]()
+        {"throughput": measure_throughput, "accuracy": measure_accuracy, "model": measure_costs}[what]()

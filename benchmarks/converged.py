@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from benchmarks import texts
 from benchmarks.from_text import ADAGRAD, TWO
-from benchmarks.measure import Failed, Limit, Row, attempt, process, python, warm, weigh
+from benchmarks.measure import Failed, Limit, Row, attempt, compare_values, run_process, run_python, warm_page_cache
 
 PASSES = "5"
 NEAR = 0.001
@@ -61,7 +61,7 @@ def _rows(name: str) -> Iterator[Row | Limit | Failed]:
         yield _row(
             f"AdaGrad, {PASSES} passes, against LIBLINEAR solving",
             lambda: _ours(data, test, Path(folder)),
-            lambda: Solved(*json.loads(python("-c", SOLVE, data, test).out)),
+            lambda: Solved(*json.loads(run_python("-c", SOLVE, data, test).out)),
             1.0,
         )
 
@@ -75,7 +75,7 @@ def _row(title: str, ours: Callable[[], Solved], theirs: Callable[[], Solved], t
         return done.seconds
 
     def row(title: str) -> Row:
-        found = weigh(title, lambda: time("ours", ours), lambda: time("theirs", theirs), target, rounds=3)
+        found = compare_values(title, lambda: time("ours", ours), lambda: time("theirs", theirs), target, rounds=3)
         note = f"accuracy {100 * seen['ours']:.2f} / {100 * seen['theirs']:.2f}"
         return found._replace(note=note, holds=seen["ours"] >= seen["theirs"] - NEAR)
 
@@ -85,21 +85,21 @@ def _row(title: str, ours: Callable[[], Solved], theirs: Callable[[], Solved], t
 def _ours(data: Path, test: Path, folder: Path) -> Solved:
     """Each time in a folder of its own, so that there is no cache yet."""
     model, said = folder / "ours", folder / "said"
-    warm(data)
+    warm_page_cache(data)
     with tempfile.TemporaryDirectory(dir=folder) as fresh:
         linked = Path(fresh) / data.name
         linked.symlink_to(data)
         options = ("--passes", PASSES, "--cache", *ADAGRAD, *TWO)
-        learned = python("-m", "novikoff", "learn", linked, "--quiet", "--save", model, *options)
-    python("-m", "novikoff", "predict", model, test, "--output", said, "--quiet")
+        learned = run_python("-m", "novikoff", "learn", linked, "--quiet", "--save", model, *options)
+    run_python("-m", "novikoff", "predict", model, test, "--output", said, "--quiet")
     return Solved(learned.seconds, _right(test, said))
 
 
 def _program(data: Path, test: Path, folder: Path) -> Solved:
     model, said = folder / "theirs", folder / "said"
-    warm(data)
-    learned = process(PROGRAM, "-s", "2", "-q", data, model)
-    process(PROGRAM.replace("train", "predict"), test, model, said)
+    warm_page_cache(data)
+    learned = run_process(PROGRAM, "-s", "2", "-q", data, model)
+    run_process(PROGRAM.replace("train", "predict"), test, model, said)
     return Solved(learned.seconds, _right(test, said))
 
 

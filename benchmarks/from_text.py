@@ -1,8 +1,8 @@
-"""Learning from text, against Vowpal Wabbit on the same examples: the time of training, without start-up.
+"""Compare learning from text with Vowpal Wabbit on the same examples: training time without start-up.
 
-Ours is what `novikoff learn --json` reports as its seconds less what it reports on ten lines (on one there is one label
-only, which is refused); theirs is the whole process less that on a file of one line, all measured in the same round.
-Each file is read once before each run. Errors are progressive: ours / theirs. `start` is what was taken off ours.
+Our time is the seconds of `novikoff learn --json` minus those of ten lines (one line has one label only, which is an
+error). Theirs is the time of the process minus that of a file of one line, measured in the same round. Each file is
+read once before each run. Errors are progressive: ours / theirs. `start` is the time that was subtracted from ours.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import texts
-from benchmarks.measure import Failed, Limit, Row, attempt, python, warm, weigh
-from benchmarks.multiclass_vw import average_loss
+from benchmarks.measure import Failed, Limit, Row, attempt, compare_values, run_python, warm_page_cache
+from benchmarks.multiclass_vw import read_average_loss
 
 PERCEPTRON = ("--learner", "perceptron")
-ADAGRAD = ("--learner", "sgd", "--loss", "logistic")  # its schedule, unless told otherwise
+ADAGRAD = ("--learner", "sgd", "--loss", "logistic")  # AdaGrad is the default schedule of sgd
 TWO, ONE = ("--threads", "2"), ("--threads", "1")
 HASHED = ("--format", "vw", "--hash-bits", "18")
 HINGE = ("--loss_function", "hinge", "--sgd")
@@ -29,34 +29,34 @@ class Run(NamedTuple):
     whole: float
     training: float
     error: float
-    start: float  # start-up, as far as it was taken off the training time
+    start: float  # start-up time that was subtracted from the training time
 
 
 def novikoff(file: Path, *options: str) -> Run:
-    told = ("--json", "--quiet", *options)
-    ten = json.loads(python("-m", "novikoff", "learn", texts.path(f"ten{file.suffix}"), *told).out)
-    warm(file)
-    child = python("-m", "novikoff", "learn", file, *told)
+    arguments = ("--json", "--quiet", *options)
+    ten = json.loads(run_python("-m", "novikoff", "learn", texts.path(f"ten{file.suffix}"), *arguments).out)
+    warm_page_cache(file)
+    child = run_python("-m", "novikoff", "learn", file, *arguments)
     report = json.loads(child.out)
     return Run(child.seconds, report["seconds"] - ten["seconds"], report["progressive_error"], ten["seconds"])
 
 
 def vw(file: Path, *options: str, cached: tuple[str, ...] = ()) -> Run:
-    """`cached` are options that a run on one line must not have. Eighteen bits are vw's default."""
+    """Run vw; `cached` has options that the run on one line must not have. Eighteen bits are vw's default."""
     return vw_training(file, texts.path(f"one{file.suffix}"), "--binary", *options, cached=cached)
 
 
 def vw_training(file: Path, single: Path, *options: str, cached: tuple[str, ...] = ()) -> Run:
-    one = python("-m", "vowpalwabbit", "-d", single, *options)
-    warm(file)
-    child = python("-m", "vowpalwabbit", "-d", file, *options, *cached)
-    return Run(child.seconds, child.seconds - one.seconds, average_loss(child), 0.0)
+    one = run_python("-m", "vowpalwabbit", "-d", single, *options)
+    warm_page_cache(file)
+    child = run_python("-m", "vowpalwabbit", "-d", file, *options, *cached)
+    return Run(child.seconds, child.seconds - one.seconds, read_average_loss(child), 0.0)
 
 
 def training(
     title: str, ours: Callable[[], Run], theirs: Callable[[], Run], target: float, *, no_worse: bool = False
 ) -> Row | Limit | Failed:
-    """`no_worse`: the target is reached only with an error that is not above theirs."""
+    """Compare training times. With `no_worse` the target is reached only if our error is not above theirs."""
     runs: dict[str, Run] = {}
 
     def time(whose: str, run: Callable[[], Run]) -> float:
@@ -64,7 +64,7 @@ def training(
         return runs[whose].training
 
     def row(title: str) -> Row:
-        found = weigh(title, lambda: time("ours", ours), lambda: time("theirs", theirs), target)
+        found = compare_values(title, lambda: time("ours", ours), lambda: time("theirs", theirs), target)
         mine, other = runs["ours"].error, runs["theirs"].error
         note = f"errors {mine:.4f} / {other:.4f}, start {runs['ours'].start:.2f} s"
         return found._replace(note=note, holds=not no_worse or mine <= other)
@@ -126,7 +126,7 @@ def _rows(rcv: str, click: str, click25: str) -> Iterator[Row | Limit | Failed]:
 
 
 def _json(click: str) -> Iterator[Row | Limit | Failed]:
-    """No target was set for JSON lines: to be no slower is the least."""
+    """Compare JSON lines. No target was set, so it is to be no slower."""
     file = texts.path(f"{click}.jsonl")
     for title, ours, theirs in (("Perceptron", PERCEPTRON, HINGE), ("AdaGrad logistic", ADAGRAD, LOGISTIC)):
         yield training(
@@ -138,7 +138,7 @@ def _json(click: str) -> Iterator[Row | Limit | Failed]:
 
 
 def _automatic(rcv: str, click: str) -> Iterator[Row | Limit | Failed]:
-    """Nothing set on either side but how the file is read; it counts where our error is not above theirs."""
+    """Compare defaults, except for the file format. A row counts only if our error is not above theirs."""
     svm, theirs, one = (texts.path(name) for name in (f"{rcv}.svm", f"{rcv}.vw", f"{click}.vw"))
     yield training("svmlight, auto, 2 threads", lambda: novikoff(svm, *TWO), lambda: vw(theirs), 1.0, no_worse=True)
     yield training(

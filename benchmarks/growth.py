@@ -1,13 +1,12 @@
-"""How time and memory grow with the input: with examples from 10^4 to 10^7, with features from 10^3 to 10^7.
+"""Measure how time and memory grow with the input: with examples from 10^4 to 10^7, with features from 10^3 to 10^7.
 
-Times are what `novikoff learn` reports in a process that has learned before, or that process's own time (user and
-system). With examples, both the time and the number are less those of the first 10,000 rows, 4.5 MB: loading machine
-code, threads and the first use of all buffers would hide the growth. Two threads share the work from the second block
-on, and `auto` moves more weights the less it knows: that is over after the first 100,000 rows, 45 MB, and shown both
-ways. With features the time is less that on ten lines.
-Each round goes over all sizes, small ones several times (their median), after reading each file once.
-Memory is the peak of a whole process (VmHWM of /proc/self/status, which starts at nothing with the process) less
-that of one which learns 1,000 lines: what remains is neither the libraries nor the first buffers.
+Times are those that `novikoff learn` reports in a warm process, or the processor time (user and system). With examples,
+the time and number of the first 10,000 rows (4.5 MB) are subtracted: loading machine code, threads and the first use of
+buffers would hide the growth. Two threads share the work from the second block on, and `auto` updates more weights at
+first. Therefore a second row subtracts the first 100,000 rows (45 MB). With features the time of ten lines is
+subtracted. Each round measures all sizes, small ones several times (their median), after reading each file once.
+Memory is the peak of a process (VmHWM of /proc/self/status) minus that of one that learns 1,000 lines, which excludes
+libraries and the first buffers.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from benchmarks.measure import (
     Rounds,
     Row,
     attempt,
-    limit,
-    positive,
-    python,
-    slope,
-    sweep,
-    warm,
+    measure_limit,
+    measure_rounds,
+    measure_slope,
+    require_positive,
+    run_python,
+    warm_page_cache,
 )
 
 PEAK = """
@@ -93,19 +92,19 @@ def memory() -> Iterator[Row | Limit | Failed]:
     yield from _peaks((*_SMALL, *_LARGE))
 
 
-def megabytes(name: str, *options: str) -> float:
+def measure_peak_megabytes(name: str, *options: str) -> float:
     file = texts.path(name)
-    warm(file)
-    done = python("-c", PEAK, "learn", file, "--json", "--quiet", *options)
+    warm_page_cache(file)
+    done = run_python("-c", PEAK, "learn", file, "--json", "--quiet", *options)
     return int(done.err.split()[-1]) / 1024
 
 
 def seconds(few: str, names: Sequence[str], options: tuple[str, ...], clock: int) -> list[float]:
-    """One round over these texts, less the time that `few` takes."""
-    done = python("-c", TIMES, " ".join(options), *map(texts.path, (few, *names)))
+    """Measure one round over these texts, and subtract the time of `few`."""
+    done = run_python("-c", TIMES, " ".join(options), *map(texts.path, (few, *names)))
     start, *found = (times[clock] for times in json.loads(done.out))
     less = [time - start for time in found]
-    positive(*less)
+    require_positive(*less)
     return less
 
 
@@ -129,7 +128,7 @@ def _with_examples(decades: int) -> Iterator[Entry]:
             f"thin-{few}.svm",
             names,
             options,
-            lambda title, rounds, more=more: [slope(title, more, rounds)],
+            lambda title, rounds, more=more: [measure_slope(title, more, rounds)],
             clock,
         )
     sizes = texts.ROWS[:decades]
@@ -137,10 +136,10 @@ def _with_examples(decades: int) -> Iterator[Entry]:
     for title, options in (("Perceptron", PERCEPTRON), ("auto", ())):
         yield attempt(
             f"{title}, peak: {sizes[0]:,} rows, {sizes[-1]:,}",
-            lambda title, o=options: limit(
+            lambda title, o=options: measure_limit(
                 title,
-                lambda: megabytes(names[0], *o, *TWO),
-                lambda: megabytes(names[-1], *o, *TWO),
+                lambda: measure_peak_megabytes(names[0], *o, *TWO),
+                lambda: measure_peak_megabytes(names[-1], *o, *TWO),
                 SAME,
                 unit="MB",
                 rounds=3,
@@ -167,10 +166,10 @@ def _with_features(widths: Sequence[int], kind: str) -> Iterator[Entry]:
     weights = WEIGHT * (widths[-1] - widths[0]) / 2**20
     yield attempt(
         f"Perceptron, peak less weights: {widths[0]:,} → {widths[-1]:,}",
-        lambda title: limit(
+        lambda title: measure_limit(
             title,
-            lambda: megabytes(first, *PERCEPTRON, *TWO),
-            lambda: megabytes(last, *PERCEPTRON, *TWO) - weights,
+            lambda: measure_peak_megabytes(first, *PERCEPTRON, *TWO),
+            lambda: measure_peak_megabytes(last, *PERCEPTRON, *TWO) - weights,
             SAME,
             unit="MB",
             rounds=3,
@@ -187,7 +186,7 @@ def _swept(
     clock: int = CLOCK,
 ) -> Iterator[Entry]:
     try:
-        yield from rows(title, sweep(lambda: seconds(few, names, options, clock)))
+        yield from rows(title, measure_rounds(lambda: seconds(few, names, options, clock)))
     except ChildError as why:
         yield Failed(title, str(why))
 
@@ -212,7 +211,12 @@ def _peaks(rows: Sequence[tuple[str, str, str, tuple[str, ...]]]) -> Iterator[Ro
     for title, small, large, options in rows:
         yield attempt(
             title,
-            lambda title, a=small, b=large, o=options: limit(
-                title, lambda: megabytes(a, *o, *TWO), lambda: megabytes(b, *o, *TWO), SAME, unit="MB", rounds=3
+            lambda title, a=small, b=large, o=options: measure_limit(
+                title,
+                lambda: measure_peak_megabytes(a, *o, *TWO),
+                lambda: measure_peak_megabytes(b, *o, *TWO),
+                SAME,
+                unit="MB",
+                rounds=3,
             ),
         )

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from benchmarks.data import table, text_like
-from benchmarks.measure import Row, compare
+from benchmarks.measure import Row, compare_times
 from novikoff import BalancedWinnow, Perceptron, Winnow
 from novikoff.data.synthetic.concepts import m_of_n
 
@@ -22,43 +22,43 @@ def run() -> list[Row]:
     dense, dense_labels = table()
     words, truth = m_of_n(n=100_000, k=20, m=3, density=5e-4, noise=0.05, examples=1_000_000).whole()
     return [
-        compare(
+        compare_times(
             "Perceptron, sparse 500k × 47k",
             lambda: Perceptron(shuffle=False).fit(sparse, labels),
             lambda: Theirs(**once).fit(sparse, labels),
             2.2,
         ),
-        compare(
+        compare_times(
             "the same in random order, as fit does by default",
             lambda: Perceptron().fit(sparse, labels),
             lambda: Theirs(**{**once, "shuffle": True}).fit(sparse, labels),
             1.0,
         ),
-        compare(
+        compare_times(
             "averaged Perceptron, sparse",
             lambda: Perceptron(average=True, shuffle=False).fit(sparse, labels),
             lambda: averaged.fit(sparse, labels),
             2.5,
         ),
-        compare(
+        compare_times(
             "Perceptron, dense 1M × 100",
             lambda: Perceptron(shuffle=False).fit(dense, dense_labels),
             lambda: Theirs(**once).fit(dense, dense_labels),
             6.0,
         ),
-        compare(
+        compare_times(
             "the same in random order",
             lambda: Perceptron().fit(dense, dense_labels),
             lambda: Theirs(**{**once, "shuffle": True}).fit(dense, dense_labels),
             1.0,
         ),
-        compare(
+        compare_times(
             "Winnow, 1M Boolean rows × 100k, against our Perceptron",
             lambda: Winnow(shuffle=False).fit(words, truth),
             lambda: Perceptron(shuffle=False).fit(words, truth),
             0.7,
         ),
-        compare(
+        compare_times(
             "Balanced Winnow, the same",
             lambda: BalancedWinnow(shuffle=False).fit(words, truth),
             lambda: Perceptron(shuffle=False).fit(words, truth),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks import texts
 from benchmarks.from_text import JSON, PERCEPTRON, TWO, novikoff
-from benchmarks.measure import Failed, Limit, Row, attempt, python, warm, weigh
+from benchmarks.measure import Failed, Limit, Row, attempt, compare_values, run_python, warm_page_cache
 
 CSV = ("--format", "csv", "--label", "1", "--no-header")
 
@@ -36,8 +36,8 @@ POLARS = CLOCK.format(imports="import polars", read="polars.read_csv(file, has_h
 
 
 def clocked(code: str, small: Path, file: Path) -> float:
-    warm(file)
-    return float(python("-c", code, small, file).out)
+    warm_page_cache(file)
+    return float(run_python("-c", code, small, file).out)
 
 
 def quick() -> Iterator[Row | Limit | Failed]:
@@ -52,12 +52,14 @@ def _rows(rcv: str, dense: str, click: str) -> Iterator[Row | Limit | Failed]:
     small, slice_ = texts.path("small.svm"), texts.path(rcv)
     yield attempt(
         f"{rcv} → CSR, against scikit-learn",
-        lambda title: weigh(title, lambda: clocked(OURS, small, slice_), lambda: clocked(SKLEARN, small, slice_), 30.0),
+        lambda title: compare_values(
+            title, lambda: clocked(OURS, small, slice_), lambda: clocked(SKLEARN, small, slice_), 30.0
+        ),
     )
     small_table, table = texts.path("small.csv"), texts.path(dense)
     yield attempt(
         "dense CSV, Perceptron, against polars reading it",
-        lambda title: weigh(
+        lambda title: compare_values(
             title,
             lambda: novikoff(table, *PERCEPTRON, *CSV, *TWO).training,
             lambda: clocked(POLARS, small_table, table),
@@ -67,7 +69,7 @@ def _rows(rcv: str, dense: str, click: str) -> Iterator[Row | Limit | Failed]:
     few, lines = texts.path("ten.jsonl"), texts.path(click)
     yield attempt(
         "JSON lines, Perceptron, against polars reading them",
-        lambda title: weigh(
+        lambda title: compare_values(
             title,
             lambda: novikoff(lines, *PERCEPTRON, *JSON, *TWO).training,
             lambda: clocked(POLARS_JSON, few, lines),

@@ -1,6 +1,6 @@
-"""Two things measured side by side: alternate rounds, the ratio of each round, its median and spread.
+"""Compare two measurements in alternate rounds: the ratio of each round, its median and spread.
 
-Machines swing by half within minutes; what is measured at the same time swings together.
+Machines vary by half within minutes; measurements of one round vary together.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 Rounds = tuple[tuple[float, ...], ...]
-"""What was measured in each round that counts."""
+"""The measurements of each round that counts."""
 
 
 class Cells(NamedTuple):
-    """A row as it is shown."""
+    """The cells of a table row."""
 
     title: str
     left: str = ""
@@ -36,7 +36,7 @@ class Cells(NamedTuple):
 
 
 class Row(NamedTuple):
-    """theirs ÷ ours is to be the target or more, and what else is asked must hold."""
+    """A ratio theirs ÷ ours with a target that it is to reach, and an additional condition."""
 
     title: str
     ours: float
@@ -71,7 +71,7 @@ class Row(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """What was found, a ratio, megabytes or seconds, is to be the limit or less."""
+    """A ratio, megabytes or seconds with a limit that it is not to exceed."""
 
     title: str
     before: float
@@ -102,7 +102,7 @@ class Limit(NamedTuple):
 
 
 class Slope(NamedTuple):
-    """How time grows with a size: the slope of its logarithm over the size's, which is to be as near to the target."""
+    """The growth of time with a size: the slope in logarithms, which is to be within `near` of the target."""
 
     title: str
     sizes: tuple[float, ...]
@@ -145,7 +145,7 @@ Entry = Row | Limit | Slope | Failed
 
 
 class ChildError(RuntimeError):
-    """A process that was to be measured ended with an error."""
+    """A measured process ended with an error."""
 
 
 class Child(NamedTuple):
@@ -160,12 +160,12 @@ def seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def python(*arguments: str | Path) -> Child:
-    """A whole Python process, with these arguments."""
-    return process(sys.executable, *arguments)
+def run_python(*arguments: str | Path) -> Child:
+    """Run a Python process with these arguments."""
+    return run_process(sys.executable, *arguments)
 
 
-def process(*command: str | Path) -> Child:
+def run_process(*command: str | Path) -> Child:
     began = time.perf_counter()
     done = subprocess.run([*map(str, command)], check=False, capture_output=True, text=True)
     took = time.perf_counter() - began
@@ -174,29 +174,31 @@ def process(*command: str | Path) -> Child:
     return Child(took, done.stdout, done.stderr)
 
 
-def warm(file: Path) -> None:
-    """Reads a file and what is kept beside it (its binary caches), so that the next reader finds them in memory."""
+def warm_page_cache(file: Path) -> None:
+    """Read a file and its binary caches, so that the page cache holds them."""
     for each in sorted(file.parent.glob(f"{file.name}*")):
         if each.is_file():
             subprocess.run(["cat", str(each)], check=True, stdout=subprocess.DEVNULL)
 
 
-def compare(
+def compare_times(
     title: str, ours: Callable[[], object], theirs: Callable[[], object], target: float, rounds: int = 11, per: int = 1
 ) -> Row:
-    """theirs ÷ ours, so that more is better; `per` divides both times (events per call)."""
-    return weigh(title, lambda: seconds(ours) / per, lambda: seconds(theirs) / per, target, rounds)
+    """Compare the times of two calls as theirs ÷ ours; `per` is the number of events in a call."""
+    return compare_values(title, lambda: seconds(ours) / per, lambda: seconds(theirs) / per, target, rounds)
 
 
-def weigh(title: str, ours: Callable[[], float], theirs: Callable[[], float], target: float, rounds: int = 5) -> Row:
-    """As compare, where the calls return the numbers to be compared."""
+def compare_values(
+    title: str, ours: Callable[[], float], theirs: Callable[[], float], target: float, rounds: int = 5
+) -> Row:
+    """Compare the numbers that two calls return as theirs ÷ ours."""
     pairs = _rounds(ours, theirs, rounds)
-    positive(*(value for pair in pairs for value in pair))
+    require_positive(*(value for pair in pairs for value in pair))
     ratios = [b / a for a, b in pairs]
     return Row(title, *_medians(pairs), *_spread(ratios), target, rounds=tuple(pairs))
 
 
-def limit(
+def measure_limit(
     title: str,
     before: Callable[[], float],
     after: Callable[[], float],
@@ -204,33 +206,33 @@ def limit(
     unit: str = "×",
     rounds: int = 5,
 ) -> Limit:
-    """after ÷ before, or after − before where the unit is MB or s: less is better."""
+    """Measure after ÷ before, or after − before for the units MB and s; less is better."""
     pairs = _rounds(before, after, rounds)
     found = [b / a if unit == "×" else b - a for a, b in pairs]
     return Limit(title, *_medians(pairs), *_spread(found), most, unit, tuple(pairs))
 
 
-def positive(*times: float) -> None:
-    """Refuses times from which so much was taken off that nothing is left: ratios of those say nothing."""
+def require_positive(*times: float) -> None:
+    """Raise ChildError if a time without start-up is not positive: its ratio would be meaningless."""
     if min(times) <= 0:
         raise ChildError("a run took no longer than a start: the machine is too busy, or the text too short")
 
 
-def sweep(call: Callable[[], Sequence[float]], rounds: int = 5) -> Rounds:
-    """What a call measures at several sizes, in as many rounds."""
+def measure_rounds(call: Callable[[], Sequence[float]], rounds: int = 5) -> Rounds:
+    """Return the measurements of a call at several sizes, for each round."""
     call()
     return tuple(tuple(call()) for _ in range(rounds))
 
 
-def slope(title: str, sizes: Sequence[float], rounds: Rounds, target: float = 1.0, near: float = 0.05) -> Slope:
-    """By least squares in each round."""
+def measure_slope(title: str, sizes: Sequence[float], rounds: Rounds, target: float = 1.0, near: float = 0.05) -> Slope:
+    """Fit the slope by least squares in each round."""
     slopes = [statistics.linear_regression([*map(math.log, sizes)], [*map(math.log, each)]).slope for each in rounds]
     seconds = tuple(statistics.median(column) for column in zip(*rounds, strict=True))
     return Slope(title, tuple(sizes), seconds, *_spread(slopes), target, near, rounds)
 
 
 def attempt(title: str, row: Callable[[str], Row | Limit]) -> Row | Limit | Failed:
-    """The row of that title, or why there is none: one that fails does not take the table with it."""
+    """Return the row, or a Failed entry, so that one failure does not end the table."""
     try:
         return row(title)
     except ChildError as error:
@@ -251,7 +253,7 @@ def _medians(pairs: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def show(heading: str, left: str, right: str, rows: Iterable[Entry]) -> list[Entry]:
-    """Prints the rows as they come, and returns them."""
+    """Print the rows when they are measured, and return them."""
     print(f"\n{heading}")
     print(Cells("", left, right, "ratio", "(rounds)", "target").line(), flush=True)
     kept = []

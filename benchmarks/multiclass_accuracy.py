@@ -1,10 +1,10 @@
-"""`python -m benchmarks.multiclass_accuracy [SET ...]`: one pass of our, scikit-learn's and vw's learners on real sets.
+"""`python -m benchmarks.multiclass_accuracy [SET ...]`: compare one pass on real data sets.
 
-Settings of the others are their defaults; every figure is the mean over three seeded orders of examples, in percent.
+scikit-learn and vw have default settings; every figure is the mean over three seeded orders, in percent.
 Label sets: scikit-learn learns one model for each label, vw takes `--multilabel_oaa`. Queries: both learn the
 differences of documents of one query with different grades, of random sign, query after query; vw's `--ect` is for
-classes only. vw has 18 bits for tables, 24 for words. The questions come again with five passes in the
-same order, without vw, and with words cut at blanks.
+classes only. vw has 18 bits for tables, 24 for words. The questions are repeated with five passes in
+the same order, without vw, and with words split at blanks.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ import scipy.sparse as sp
 
 from benchmarks import multiclass_data as data
 from benchmarks import multiclass_vw as vw
-from benchmarks.multiclass_scores import accuracy, of_ranking, of_sets
-from benchmarks.order import in_given_order
+from benchmarks.multiclass_scores import score_classes, score_ranking, score_sets
+from benchmarks.order import disable_shuffling
 
 ORDERS = range(3)
 LOSSES = ("squared", "logistic", "hinge")
 
 
 def ours(passes: int = 1) -> dict[str, Callable[[], Any]]:
-    """For classes."""
+    """Return our learners for classes, by name."""
     from novikoff import AROW, SGD, Kesler, OneVsAll, Perceptron
 
     adagrad: dict[str, Any] = {
@@ -66,7 +66,7 @@ def ours_for_queries() -> dict[str, Any]:
 
 
 def peers(passes: int = 1) -> dict[str, Callable[[], Any]]:
-    """scikit-learn's learners, in the order given."""
+    """Return scikit-learn's learners, which learn rows in the given order."""
     from sklearn.linear_model import Perceptron, SGDClassifier
 
     once: dict[str, Any] = {"max_iter": passes, "tol": None, "shuffle": False}
@@ -78,72 +78,72 @@ def peers(passes: int = 1) -> dict[str, Callable[[], Any]]:
     }
 
 
-def of_classes(split: data.Split) -> Iterator[tuple[str, dict[str, float]]]:
+def measure_classes(split: data.Split) -> Iterator[tuple[str, dict[str, float]]]:
     reductions = {f"vw {loss}": ("--oaa", "--loss_function", loss) for loss in LOSSES} | {"vw ect": ("--ect",)}
-    train, test = vw.features(split.X), vw.features(split.X_test)
+    train, test = vw.format_features(split.X), vw.format_features(split.X_test)
     count = str(1 + max(split.y.max(), split.y_test.max()))
     for order in _orders(len(split.y)):
         X, y = split.X[order], split.y[order]
         for name, make in {**ours(), **peers()}.items():
-            yield name, accuracy(split.y_test, in_given_order(make()).fit(X, y).predict(split.X_test))
+            yield name, score_classes(split.y_test, disable_shuffling(make()).fit(X, y).predict(split.X_test))
         rows = [train[i] for i in order]
         for name, (reduction, *options) in reductions.items():
-            said = vw.classes(rows, y, test, reduction, count, *options, *_bits(split.X))
-            yield name, accuracy(split.y_test, said)
+            said = vw.predict_classes(rows, y, test, reduction, count, *options, *_bits(split.X))
+            yield name, score_classes(split.y_test, said)
 
 
-def of_passes(split: data.Split, passes: int) -> Iterator[tuple[str, dict[str, float]]]:
+def measure_passes(split: data.Split, passes: int) -> Iterator[tuple[str, dict[str, float]]]:
     for order in _orders(len(split.y)):
         X, y = split.X[order], split.y[order]
         for name, make in {**ours(passes), **peers(passes)}.items():
-            yield name, accuracy(split.y_test, in_given_order(make()).fit(X, y).predict(split.X_test))
+            yield name, score_classes(split.y_test, disable_shuffling(make()).fit(X, y).predict(split.X_test))
 
 
-def of_label_sets(split: data.Split) -> Iterator[tuple[str, dict[str, float]]]:
+def measure_label_sets(split: data.Split) -> Iterator[tuple[str, dict[str, float]]]:
     from sklearn.multiclass import OneVsRestClassifier
 
-    train, test = vw.features(split.X), vw.features(split.X_test)
+    train, test = vw.format_features(split.X), vw.format_features(split.X_test)
     for order in _orders(len(split.y)):
         X, y = split.X[order], split.y[order]
         for name, make in ours_for_sets().items():
-            said = in_given_order(make()).fit(X, y).predict(split.X_test)
-            yield name, of_sets(split.y_test, _as_rows(said, y.shape[1]))
+            said = disable_shuffling(make()).fit(X, y).predict(split.X_test)
+            yield name, score_sets(split.y_test, _as_rows(said, y.shape[1]))
         for name, make in peers().items():
-            yield name, of_sets(split.y_test, OneVsRestClassifier(make()).fit(X, y).predict(split.X_test))
+            yield name, score_sets(split.y_test, OneVsRestClassifier(make()).fit(X, y).predict(split.X_test))
         rows = [train[i] for i in order]
         for loss in LOSSES:
             options = ("--multilabel_oaa", str(y.shape[1]), "--loss_function", loss, *_bits(X))
-            yield f"vw {loss}", of_sets(split.y_test, vw.label_sets(rows, y, test, *options))
+            yield f"vw {loss}", score_sets(split.y_test, vw.predict_label_sets(rows, y, test, *options))
 
 
-def of_queries(folds: list[data.Ranking]) -> Iterator[tuple[str, dict[str, float]]]:
-    """The figures of an order are the means over the folds."""
+def measure_queries(folds: list[data.Ranking]) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield the means over the folds for each order."""
     for seed in ORDERS:
         found: dict[str, list[dict[str, float]]] = {}
         for fold in folds:
-            for name, scores in _ranked(fold, seed):
-                found.setdefault(name, []).append(of_ranking(fold.grades_test, fold.groups_test, scores))
+            for name, scores in _iter_rankings(fold, seed):
+                found.setdefault(name, []).append(score_ranking(fold.grades_test, fold.groups_test, scores))
         for name, each in found.items():
             yield name, _mean(each)
 
 
-def _ranked(fold: data.Ranking, seed: int) -> Iterator[tuple[str, Any]]:
-    """Learners that take whole queries go before the differences, which are made for those that don't."""
+def _iter_rankings(fold: data.Ranking, seed: int) -> Iterator[tuple[str, Any]]:
+    """Yield scores: first learners that take queries, then peers, which learn differences of documents."""
     rng = np.random.default_rng(seed)
     order = np.concatenate([np.flatnonzero(fold.groups == query) for query in rng.permutation(np.unique(fold.groups))])
     for name, model in ours_for_queries().items():
-        in_given_order(model).fit(fold.X[order], fold.grades[order], fold.groups[order])
+        disable_shuffling(model).fit(fold.X[order], fold.grades[order], fold.groups[order])
         yield name, model.predict(fold.X_test)
-    X, y = differences(fold, np.random.default_rng(seed))
+    X, y = build_differences(fold, np.random.default_rng(seed))
     for name, make in peers().items():
         yield name, make().set_params(fit_intercept=False).fit(X, y).decision_function(fold.X_test)
-    train, test = vw.features(X), vw.features(fold.X_test)
+    train, test = vw.format_features(X), vw.format_features(fold.X_test)
     for loss in LOSSES:
-        yield f"vw {loss}", vw.scores(train, y, test, "--noconstant", "--loss_function", loss)
+        yield f"vw {loss}", vw.predict_scores(train, y, test, "--noconstant", "--loss_function", loss)
 
 
-def differences(fold: data.Ranking, rng: np.random.Generator) -> tuple[Any, Any]:
-    """Better less worse, or the other way with label -1: queries and their pairs in an order drawn at random."""
+def build_differences(fold: data.Ranking, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Return better minus worse with label 1, or the reverse with label -1, in random order."""
     first, second = [], []
     for query in rng.permutation(np.unique(fold.groups)):
         rows = np.flatnonzero(fold.groups == query)
@@ -157,7 +157,7 @@ def differences(fold: data.Ranking, rng: np.random.Generator) -> tuple[Any, Any]
 
 
 def _as_rows(sets: list[list[int]], labels: int) -> Any:
-    """Label sets as rows of noughts and ones."""
+    """Convert label sets to rows of zeros and ones."""
     rows = np.zeros((len(sets), labels), np.int64)
     for row, members in zip(rows, sets, strict=True):
         row[members] = 1
@@ -177,16 +177,16 @@ def _mean(figures: list[dict[str, float]]) -> dict[str, float]:
 
 
 SETS: dict[str, Callable[[], Iterator[tuple[str, dict[str, float]]]]] = {
-    **{name: (lambda load=load: of_classes(load())) for name, load in data.CLASSES.items()},
-    **{name: (lambda load=load: of_label_sets(load())) for name, load in data.LABEL_SETS.items()},
-    "trec coarse, 5 passes": lambda: of_passes(data.trec_coarse(r"\S+"), 5),
-    "trec fine, 5 passes": lambda: of_passes(data.trec_fine(r"\S+"), 5),
-    "mq2008": lambda: of_queries(data.mq2008()),
+    **{name: (lambda load=load: measure_classes(load())) for name, load in data.CLASSES.items()},
+    **{name: (lambda load=load: measure_label_sets(load())) for name, load in data.LABEL_SETS.items()},
+    "trec coarse, 5 passes": lambda: measure_passes(data.trec_coarse(r"\S+"), 5),
+    "trec fine, 5 passes": lambda: measure_passes(data.trec_fine(r"\S+"), 5),
+    "mq2008": lambda: measure_queries(data.mq2008()),
 }
 
 
-def figures(name: str) -> dict[str, dict[str, float]]:
-    """Of one set: each learner's mean over the orders."""
+def measure_set(name: str) -> dict[str, dict[str, float]]:
+    """Return the mean of each learner over the orders."""
     found: dict[str, list[dict[str, float]]] = {}
     for learner, each in SETS[name]():
         found.setdefault(learner, []).append(each)
@@ -201,12 +201,12 @@ def main() -> None:
     if unknown:
         parser.error(f"no set {', '.join(unknown)}; there are {', '.join(SETS)}")
     if not data.FOLDER.is_dir():
-        print("The data sets are not here: set NOVIKOFF_DATA to their folder.")
+        print("The data sets are not available: set NOVIKOFF_DATA to their folder.")
         return
     warnings.simplefilter("ignore")
     for name in asked:
         print(f"\n{name}: mean of {len(ORDERS)} orders, %")
-        for learner, each in figures(name).items():
+        for learner, each in measure_set(name).items():
             print(f"{learner:<26}" + "".join(f"{kind:>12}{value:8.2f}" for kind, value in each.items()), flush=True)
 
 

@@ -1,7 +1,7 @@
-"""Real sets of more than two classes, of label sets and of queries, as arrays: where they are at hand.
+"""Load real data sets of more than two classes, label sets and queries as arrays, if they are available.
 
 NOVIKOFF_DATA names their folder (by default one beside the project). Labels are 0, 1, ... ; a label set is a row of
-noughts and ones; of queries there are five folds. Nothing is chosen by looking at a test part.
+zeros and ones; queries have five folds. No choice depends on a test part.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FOLDER = Path(os.environ.get("NOVIKOFF_DATA", Path(__file__).parents[2] / "share
 
 
 class Split(NamedTuple):
-    """What is learned from and what is judged by; X is a CSR matrix or a table, both of float32."""
+    """A training and a test part; X is a CSR matrix or a table, both of float32."""
 
     X: Any
     y: Any
@@ -28,7 +28,7 @@ class Split(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """Documents of queries: `groups` numbers the query of each row, and rows of one query stand together."""
+    """Documents of queries: `groups` has the number of the query of each row; rows of one query are consecutive."""
 
     X: Any
     grades: Any
@@ -44,12 +44,12 @@ def usps() -> Split:
 
 
 def mnist() -> Split:
-    """Grey values between 0 and 1."""
+    """Load grey values between 0 and 1."""
     return Split(*_digits("train"), *_digits("t10k"))
 
 
 def letter() -> Split:
-    """The first 16,000 against the last 4,000, standardised as the first are."""
+    """Load the first 16,000 against the last 4,000, standardised by the first."""
     rows = np.loadtxt(_open("letter.csv.gz"), delimiter=",", converters={0: lambda name: ord(name) - ord("A")})
     X, y = _label_first(rows)
     X, X_test = X[:16_000], X[16_000:]
@@ -66,7 +66,7 @@ def trec_fine(word: str = r"\w+") -> Split:
 
 
 def reuters() -> Split:
-    """ModApte: all its documents, the 90 topics that both parts have, words weighed by tf-idf."""
+    """Load ModApte: all documents, the 90 topics of both parts, words weighted by tf-idf."""
     with gzip.open(FOLDER / "reuters21578.jsonl.gz", "rt", encoding="utf-8") as lines:
         documents = [each for each in map(json.loads, lines) if each["has_topics"] == "YES"]
     parts = [[each for each in documents if each["lewissplit"] == part] for part in ("TRAIN", "TEST")]
@@ -83,7 +83,7 @@ def yeast() -> Split:
 
 
 def mq2008() -> list[Ranking]:
-    """Each official fold: three parts to learn from, the fourth unused, the fifth to be judged by."""
+    """Load each official fold: three training parts, the fourth unused, the fifth for tests."""
     parts = [_documents(part) for part in range(1, 6)]
     folds = []
     for fold in range(5):

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 
-def accuracy(truth: Any, said: Any) -> dict[str, float]:
+def score_classes(truth: Any, said: Any) -> dict[str, float]:
     return {"accuracy": 100 * float(np.mean(truth == said))}
 
 
-def of_sets(truth: Any, said: Any) -> dict[str, float]:
+def score_sets(truth: Any, said: Any) -> dict[str, float]:
     """Of rows of noughts and ones.
 
     >>> of_sets(np.array([[1, 0], [1, 1]]), np.array([[1, 1], [0, 0]]))
@@ -22,7 +22,7 @@ def of_sets(truth: Any, said: Any) -> dict[str, float]:
     return {"micro-F1": 200 * both / float(truth.sum() + said.sum()), "Hamming": 100 * float(np.mean(truth != said))}
 
 
-def of_ranking(grades: Any, groups: Any, scores: Any) -> dict[str, float]:
+def score_ranking(grades: Any, groups: Any, scores: Any) -> dict[str, float]:
     """Means over queries; the gain of a grade g is 2^g - 1, and a query without a relevant document counts nought.
 
     >>> found = of_ranking(np.array([0, 1, 0]), np.array([7, 7, 8]), np.array([2.0, 1.0, 0.0]))

@@ -1,4 +1,4 @@
-"""Vowpal Wabbit on arrays: rows as lines of its text, one pass over them, and what its model says of other rows."""
+"""Run Vowpal Wabbit on arrays: write rows as text, learn one pass, and predict other rows."""
 
 from __future__ import annotations
 
@@ -10,61 +10,61 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.measure import Child, python
+from benchmarks.measure import Child, run_python
 
 SPARSE_BITS = 24
 
 
-def features(X: Any) -> list[str]:
-    """Each row as ` | index:value ...`, noughts left out."""
+def format_features(X: Any) -> list[str]:
+    """Format each row as ` | index:value ...`, without zeros."""
     rows = sp.csr_matrix(X)
     tokens = [f"{index}:{value:.6g}" for index, value in zip(rows.indices.tolist(), rows.data.tolist(), strict=True)]
     return [" | " + " ".join(tokens[a:b]) for a, b in zip(rows.indptr[:-1], rows.indptr[1:], strict=True)]
 
 
-def classes(train: list[str], y: Any, test: list[str], *options: str) -> Any:
-    """The class of each row of the test part; vw counts classes from one."""
-    said = _one_pass([f"{label + 1}{row}" for label, row in zip(y, train, strict=True)], test, "-p", *options)
+def predict_classes(train: list[str], y: Any, test: list[str], *options: str) -> Any:
+    """Return the class of each row of the test part; vw counts classes from one."""
+    said = _run_one_pass([f"{label + 1}{row}" for label, row in zip(y, train, strict=True)], test, "-p", *options)
     return np.array([int(float(line.split()[0])) - 1 for line in said])
 
 
-def label_sets(train: list[str], labels: Any, test: list[str], *options: str) -> Any:
-    """A row of noughts and ones for each row of the test part."""
+def predict_label_sets(train: list[str], labels: Any, test: list[str], *options: str) -> Any:
+    """Return a row of zeros and ones for each row of the test part."""
     sets = [",".join(map(str, np.flatnonzero(row))) for row in labels]
-    said = _one_pass([f"{each}{row}" for each, row in zip(sets, train, strict=True)], test, "-p", *options)
+    said = _run_one_pass([f"{each}{row}" for each, row in zip(sets, train, strict=True)], test, "-p", *options)
     found = np.zeros((len(test), labels.shape[1]), np.int64)
     for row, line in enumerate(said):
         found[row, [int(label) for label in line.split(",") if label.strip()]] = 1
     return found
 
 
-def scores(train: list[str], y: Any, test: list[str], *options: str) -> Any:
-    """Of two classes, -1 and 1: the score of each row of the test part, not cut to the range of the labels."""
-    said = _one_pass([f"{label}{row}" for label, row in zip(y, train, strict=True)], test, "-r", *options)
+def predict_scores(train: list[str], y: Any, test: list[str], *options: str) -> Any:
+    """Return the raw score of each row of the test part, for classes -1 and 1."""
+    said = _run_one_pass([f"{label}{row}" for label, row in zip(y, train, strict=True)], test, "-r", *options)
     return np.array([float(line.split()[0]) for line in said])
 
 
-def progressive(train: list[str], y: Any, *options: str) -> float:
-    """The mean loss of predictions that were made before their labels were told."""
+def measure_progressive_loss(train: list[str], y: Any, *options: str) -> float:
+    """Return the mean loss of predictions that were made before their labels were known."""
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         data.write_text("".join(f"{label}{row}\n" for label, row in zip(y, train, strict=True)))
-        return average_loss(python("-m", "vowpalwabbit", "-d", data, *options))
+        return read_average_loss(run_python("-m", "vowpalwabbit", "-d", data, *options))
 
 
-def average_loss(done: Child) -> float:
-    """As vw reports it at its end."""
+def read_average_loss(done: Child) -> float:
+    """Return the average loss that vw reports at its end."""
     found = re.search(r"average loss = (\S+)", done.err + done.out)
     assert found, done.err
     return float(found[1])
 
 
-def _one_pass(train: list[str], test: list[str], wanted: str, *options: str) -> list[str]:
+def _run_one_pass(train: list[str], test: list[str], wanted: str, *options: str) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         data, model, said = (Path(folder) / name for name in ("data", "model", "said"))
         data.write_text("\n".join(train) + "\n")
-        python("-m", "vowpalwabbit", "-d", data, "-f", model, "--quiet", *options)
+        run_python("-m", "vowpalwabbit", "-d", data, "-f", model, "--quiet", *options)
         data.write_text("\n".join(test) + "\n")
-        python("-m", "vowpalwabbit", "-d", data, "-t", "-i", model, wanted, said, "--quiet")
+        run_python("-m", "vowpalwabbit", "-d", data, "-t", "-i", model, wanted, said, "--quiet")
         lines = said.read_text().split("\n")
         return lines[: len(test)]

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.measure import Limit, Row, Slope
-from benchmarks.tables import Table, document, measured
+from benchmarks.tables import Table, describe_conditions, encode_tables
 from novikoff.reports import plot_theme
 from novikoff.reports.plot_theme import AXIS_COLOUR, PLOT_STYLES, TEXT_COLOUR
 from novikoff.reports.rendering import render_page
 
 HEIGHT = 32  # pixels that a row takes in a plot
-LEAST = 0.01  # share of a target, or of a limit, below which values are drawn as one: the axis is logarithmic
+LEAST = 0.01  # smallest share of a target or limit that is drawn: the axis is logarithmic
 
 
-def page(tables: Sequence[Table]) -> str:
+def render_results(tables: Sequence[Table]) -> str:
     rows = [row for table in tables for row in table.rows]
     lead = (
         f"{sum(row.reached() for row in rows)} of {len(rows)} rows reach their target. Both sides of a row are"
@@ -23,7 +23,7 @@ def page(tables: Sequence[Table]) -> str:
         " largest."
     )
     values = {"lead": [lead], "parts": [_describe_table(number, table) for number, table in enumerate(tables, 1)]}
-    return render_page("benchmarks.html", document(tables), values, package="benchmarks")
+    return render_page("benchmarks.html", encode_tables(tables), values, package="benchmarks")
 
 
 def _describe_table(number: int, table: Table) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def _describe_table(number: int, table: Table) -> dict[str, Any]:
     slopes = [row for row in table.rows if isinstance(row, Slope)]
     return {
         "heading": table.heading,
-        "about": measured(table),
+        "about": describe_conditions(table),
         "heads": ["", table.left, table.right, "found", "of the rounds", "target", ""],
         "rows": [list(row.cells()) for row in table.rows],
         "ratio_plot": _ratios(rows, f"ratios-{number}") if rows else "",
@@ -44,8 +44,8 @@ def _describe_table(number: int, table: Table) -> dict[str, Any]:
     }
 
 
-def shares(row: Row | Limit) -> tuple[float, float, float]:
-    """The median, the least and the largest as shares of the target, more being better.
+def compute_target_shares(row: Row | Limit) -> tuple[float, float, float]:
+    """Return the median, the least and the largest as shares of the target; more is better.
 
     >>> shares(Row("a", 1.0, 3.0, 3.0, 2.0, 4.0, 2.0))
     (1.5, 1.0, 2.0)
@@ -60,8 +60,8 @@ def shares(row: Row | Limit) -> tuple[float, float, float]:
 
 
 def _ratios(rows: Sequence[Row | Limit], place: str) -> str:
-    rows = [row for row in rows if not (isinstance(row, Row) and row.target == 0.0)]  # only told, with no target
-    found = [shares(row) for row in rows]
+    rows = [row for row in rows if not (isinstance(row, Row) and row.target == 0.0)]  # rows without a target
+    found = [compute_target_shares(row) for row in rows]
     names = [plot_theme.escape_for_plotly(row.title) for row in rows]
     marks = [PLOT_STYLES[2] if row.reached() else PLOT_STYLES[0] for row in rows]
     trace = {

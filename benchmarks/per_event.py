@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.data import table, text_like
-from benchmarks.measure import Row, compare
+from benchmarks.measure import Row, compare_times
 from novikoff import Perceptron
 
 EVENTS = 200  # few enough to stay in the cache, where an event that has just arrived is
@@ -52,7 +52,7 @@ def run() -> list[Row]:
             ("dicts, about 68 string keys", ours(named), named, labels, 2.5),
         ]
         return [
-            compare(f"{title}{end}", mine, theirs(examples, y, counting=counting), target, per=EVENTS * ROUNDS)
+            compare_times(f"{title}{end}", mine, theirs(examples, y, counting=counting), target, per=EVENTS * ROUNDS)
             for title, mine, examples, y, target in pairs
         ]
 
@@ -66,6 +66,6 @@ def run() -> list[Row]:
             return lambda: [model.predict_one(x) for _ in range(ROUNDS) for x in named]
 
         title = "predict_one, dicts, about 68 string keys"
-        return [compare(title, asking(mine), asking(other), 0.7, per=EVENTS * ROUNDS)]
+        return [compare_times(title, asking(mine), asking(other), 0.7, per=EVENTS * ROUNDS)]
 
     return [*table_rows(counting=False), *table_rows(counting=True), *predicted()]

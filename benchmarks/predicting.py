@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks import texts
 from benchmarks.data import table, text_like
 from benchmarks.from_text import HASHED, HINGE, PERCEPTRON, TWO
-from benchmarks.measure import Failed, Limit, Row, attempt, compare, python, warm, weigh
+from benchmarks.measure import Failed, Limit, Row, attempt, compare_times, compare_values, run_python, warm_page_cache
 from novikoff import Auto, Perceptron
 
 
@@ -38,7 +38,7 @@ def _in_memory(rows: int) -> Iterator[Row]:
         theirs = Theirs(max_iter=1, tol=None, shuffle=False).fit(X, y)
         for name, learner in (("Perceptron", Perceptron()), ("auto", Auto())):
             ours = learner.fit(X, y)
-            yield compare(f"{name}, {rows:,} rows, {title}", _asked(ours, X), _asked(theirs, X), 1.0, rounds=5)
+            yield compare_times(f"{name}, {rows:,} rows, {title}", _asked(ours, X), _asked(theirs, X), 1.0, rounds=5)
 
 
 def _asked(model: Any, X: Any) -> Callable[[], object]:
@@ -55,7 +55,7 @@ def _from_text(rcv: str, click: str) -> Iterator[Row | Limit | Failed]:
     ):
         with tempfile.TemporaryDirectory() as folder:
             made = _models(Path(folder), ours, theirs, (*how, *learner))
-            yield attempt(f"{title}, 2 threads", lambda title, made=made: weigh(title, *made, 1.0))
+            yield attempt(f"{title}, 2 threads", lambda title, made=made: compare_values(title, *made, 1.0))
 
 
 def _models(
@@ -63,18 +63,18 @@ def _models(
 ) -> tuple[Callable[[], float], Callable[[], float]]:
     """Two calls that predict a file, with models that were learned from it, and give the seconds."""
     model, other, said = (folder / name for name in ("model", "other", "said"))
-    python("-m", "novikoff", "learn", ours, "--quiet", "--save", model, *options, *TWO)
-    python("-m", "vowpalwabbit", "-d", theirs, "-f", other, "--binary", "--quiet", *HINGE)
+    run_python("-m", "novikoff", "learn", ours, "--quiet", "--save", model, *options, *TWO)
+    run_python("-m", "vowpalwabbit", "-d", theirs, "-f", other, "--binary", "--quiet", *HINGE)
 
     def mine(file: Path) -> float:
-        return python("-m", "novikoff", "predict", model, file, "--output", said, "--quiet", *TWO).seconds
+        return run_python("-m", "novikoff", "predict", model, file, "--output", said, "--quiet", *TWO).seconds
 
     def vws(file: Path) -> float:
-        return python("-m", "vowpalwabbit", "-t", "-i", other, "-d", file, "-p", said, "--quiet").seconds
+        return run_python("-m", "vowpalwabbit", "-t", "-i", other, "-d", file, "-p", said, "--quiet").seconds
 
     def less(run: Callable[[Path], float], file: Path, few: Path) -> float:
         start = run(few)
-        warm(file)
+        warm_page_cache(file)
         return run(file) - start
 
     few, one = texts.path(f"ten{ours.suffix}"), texts.path("one.vw")

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.scaling`: rounds of clusters that are not here, simulated from what was measured on this one.
+"""`python -m benchmarks.scaling`: simulate rounds of large clusters from costs that were measured on a small one.
 
-A round is simulated task by task: the weights spread from worker to worker, the scheduler hands out one task after
-another, whoever is free takes the next shard, and the tree of sums waits for its slowest branch. The constants are
-those that `python -m benchmarks.cluster model` prints; docs/scale.md has what comes out, and what it leaves out.
+A round is simulated task by task: the weights spread from worker to worker, the scheduler assigns one task after
+another, a free worker takes the next shard, and the tree of sums waits for its slowest branch. The constants are
+those that `python -m benchmarks.cluster model` prints; docs/scale.md has the results and their limits.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class Costs(NamedTuple):
     gathering: float = 13.5e-9
     """A weight of one shard, in the lowest level of the tree."""
     adding: float = 12e-9
-    """… and of one branch, above that."""
+    """A weight of one branch, above the lowest level."""
     mixing: float = 45e-9
     """A weight, in the root."""
     client: float = 20e-9
-    """A weight, where the rounds are kept."""
+    """A weight, in the process that stores the rounds."""
     task: float = 1e-3
     """The scheduler's time for a task."""
     network: float = 1.25e9
     """10 Gbit/s."""
     uneven: float = 0.15
-    """The spread of how long equal shards take (of its logarithm)."""
+    """The standard deviation of the logarithm of the time of equal shards."""
 
 
 class Job(NamedTuple):
@@ -46,8 +46,8 @@ class Job(NamedTuple):
     shards: int
 
 
-def simulated(job: Job, costs: Costs = Costs(), seed: int = 0) -> dict[str, float]:  # noqa: B008 - it is a constant
-    """Seconds of one round, and of its parts, when every weight moves in every shard: the worst case."""
+def simulate_round(job: Job, costs: Costs = Costs(), seed: int = 0) -> dict[str, float]:  # noqa: B008 - it is a constant
+    """Return the seconds of one round and its parts if every weight changes in every shard: the worst case."""
     rng = np.random.default_rng(seed)
     message, sums = 4.0 * job.weights, 8.0 * job.weights
     spread = (2.0 + math.ceil(math.log2(max(job.workers, 2)))) * message / costs.network
@@ -60,7 +60,7 @@ def simulated(job: Job, costs: Costs = Costs(), seed: int = 0) -> dict[str, floa
         end = begin + job.non_zeros / job.shards * costs.non_zero * factors[k] + job.weights * costs.learning
         ends.append(end)
         heapq.heappush(free, end)
-    learned = max(ends)  # the mixture needs all ledgers before anything is added up
+    learned = max(ends)  # the mixture needs all ledgers before sums begin
     level, now, size, each = job.shards, learned, message, costs.gathering
     while level > 1 or size == message:
         fan = min(TREE_FANOUT, level)
@@ -75,10 +75,10 @@ def simulated(job: Job, costs: Costs = Costs(), seed: int = 0) -> dict[str, floa
 def main() -> None:
     print("non-zeros   weights  workers  shards   spread   learn     add     mix   round   speed-up  non-zeros/s")
     for non_zeros, weights in ((1e10, 2**20), (1e12, 2**20), (1e12, 2**24)):
-        alone = simulated(Job(non_zeros, weights, 1, 1))["round"]
+        alone = simulate_round(Job(non_zeros, weights, 1, 1))["round"]
         for workers in (1, 10, 100, 1000):
             for shards in sorted({workers, 4 * workers}):
-                found = [simulated(Job(non_zeros, weights, workers, shards), seed=seed) for seed in range(5)]
+                found = [simulate_round(Job(non_zeros, weights, workers, shards), seed=seed) for seed in range(5)]
                 mean = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
                 print(
                     f"{non_zeros:9.0e}{weights:>10,}{workers:>9}{shards:>8}"

@@ -1,7 +1,7 @@
-"""The service under load: beside a bare "hello" of the same server stack, and beside `vw --daemon`.
+"""Measure the server under load, compared with a plain "hello" of the same server stack and with `vw --daemon`.
 
 vw's daemon speaks lines over TCP, keeps no journal and answers one connection after another: the rows beside it show
-what HTTP, JSON and durability cost, not who is better.
+the cost of HTTP, JSON and durability.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.measure import Failed, Limit, Row, attempt, weigh
+from benchmarks.measure import Failed, Limit, Row, attempt, compare_values
 
 SECONDS = 1.5
 CLIENTS = 16
@@ -58,24 +58,24 @@ while True:
     answer.read()
     time.sleep(time.perf_counter() - began)
 """
-"""Learns, then pauses as long as it took: half of the full load."""
+"""Learn, then pause for the same time: half of the full load."""
 
 
 VW = "import sys; from vowpalwabbit import pyvw; pyvw.pylibvw.vw.run_parser(pyvw.Workspace(arg_list=sys.argv[1:]))"
-"""As the package's own `-m vowpalwabbit`, which ends without having read a line where no file is named."""
+"""Like `-m vowpalwabbit`, which exits without reading a line if no file is named."""
 
 
 class Load(NamedTuple):
     requests: float
-    """A second."""
+    """Requests a second."""
     p50: float
     p99: float
-    """In seconds."""
+    """Latencies in seconds."""
 
 
 @contextlib.contextmanager
-def server(*command: str) -> Iterator[int]:
-    """A process that says on stderr where it listens."""
+def start_server(*command: str) -> Iterator[int]:
+    """Start a process that prints its address on stderr, and yield its port."""
     child = subprocess.Popen([sys.executable, *command], stderr=subprocess.PIPE, text=True)
     try:
         assert child.stderr is not None
@@ -93,10 +93,10 @@ def server(*command: str) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def ours() -> Iterator[int]:
+def run_server() -> Iterator[int]:
     folder = tempfile.mkdtemp(dir=Path.cwd())
     try:
-        with server("-m", "novikoff", "serve", "--data-dir", folder, "--port", "0") as port:
+        with start_server("-m", "novikoff", "serve", "--data-dir", folder, "--port", "0") as port:
             post(port, "/v1/models", json.dumps({"name": "m"}).encode(), "application/json")
             yield port
     finally:
@@ -107,126 +107,128 @@ def post(port: int, path: str, body: bytes, media: str) -> dict[str, float]:
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=600)) as line:
         line.request("POST", path, body, {"Content-Type": media})
         answer = line.getresponse()
-        said = answer.read()
-        assert answer.status < 300, said
-        return dict(json.loads(said))
+        content = answer.read()
+        assert answer.status < 300, content
+        return dict(json.loads(content))
 
 
-def examples(count: int, seed: int = 0) -> list[dict[str, float]]:
-    luck = random.Random(seed)
+def make_examples(count: int, seed: int = 0) -> list[dict[str, float]]:
+    rng = random.Random(seed)
     names = [f"feature_{k}" for k in range(5000)]
-    return [{name: round(luck.gauss(0, 1), 4) for name in luck.sample(names, 20)} for _ in range(count)]
+    return [{name: round(rng.gauss(0, 1), 4) for name in rng.sample(names, 20)} for _ in range(count)]
 
 
-def labelled(some: list[dict[str, float]]) -> bytes:
-    luck = random.Random(1)
-    lines = (json.dumps({"features": x, "label": luck.choice(("spam", "ham"))}) for x in some)
+def encode_labelled_lines(some: list[dict[str, float]]) -> bytes:
+    rng = random.Random(1)
+    lines = (json.dumps({"features": x, "label": rng.choice(("spam", "ham"))}) for x in some)
     return "\n".join(lines).encode() + b"\n"
 
 
-def request(path: str, body: bytes) -> bytes:
+def encode_request(path: str, body: bytes) -> bytes:
     head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-class Asker(asyncio.Protocol):
-    """Asks, waits for the answer, asks again."""
+class RequestLoop(asyncio.Protocol):
+    """A client that sends a request, waits for the response, and repeats."""
 
     def __init__(self, requests: list[bytes], pause: float, times: list[float]) -> None:
         self.requests, self.pause, self.times = requests, pause, times
-        self.next, self.came = 0, b""
+        self.next, self.received = 0, b""
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
-        self.ask()
+        self.send_request()
 
-    def ask(self) -> None:
+    def send_request(self) -> None:
         self.began = time.perf_counter()
         self.transport.write(self.requests[self.next])
         self.next = (self.next + 1) % len(self.requests)
 
     def data_received(self, data: bytes) -> None:
-        self.came += data
-        end = self.came.find(b"\r\n\r\n")
+        self.received += data
+        end = self.received.find(b"\r\n\r\n")
         if end < 0:
             return
-        length = int(self.came[: end + 2].lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-        if len(self.came) < end + 4 + length:
+        length = int(self.received[: end + 2].lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        if len(self.received) < end + 4 + length:
             return
-        assert self.came.startswith(b"HTTP/1.1 200"), self.came
+        assert self.received.startswith(b"HTTP/1.1 200"), self.received
         self.times.append(time.perf_counter() - self.began)
-        self.came = b""
+        self.received = b""
         if self.pause:
-            asyncio.get_running_loop().call_later(self.pause, self.ask)
+            asyncio.get_running_loop().call_later(self.pause, self.send_request)
         else:
-            self.ask()
+            self.send_request()
 
 
-def drive(port: int, requests: list[bytes], *, clients: int, seconds: float = SECONDS, pause: float = 0.0) -> Load:
+def measure_load(
+    port: int, requests: list[bytes], *, clients: int, seconds: float = SECONDS, pause: float = 0.0
+) -> Load:
     times: list[float] = []
 
-    async def all_of_them() -> None:
+    async def run_clients() -> None:
         loop = asyncio.get_running_loop()
         for _ in range(clients):
-            await loop.create_connection(lambda: Asker(requests, pause, times), "127.0.0.1", port)
+            await loop.create_connection(lambda: RequestLoop(requests, pause, times), "127.0.0.1", port)
         await asyncio.sleep(seconds / 4)
         times.clear()
         await asyncio.sleep(seconds)
 
     import uvloop
 
-    uvloop.run(all_of_them())
+    uvloop.run(run_clients())
     ordered = sorted(times)
     return Load(len(times) / seconds, statistics.median(ordered), ordered[int(0.99 * len(ordered))])
 
 
 def run() -> Iterator[Row | Limit | Failed]:
-    some = examples(1000)
-    asks = [request("/v1/models/m/predict", json.dumps({"features": x}).encode()) for x in some]
-    yield attempt("predict, one example: requests beside hello", lambda title: predicting(title, asks))
-    yield attempt("learn, NDJSON, 20 features: seconds a 100,000", bulk)
-    yield attempt("p99 of predict in ms, learning at half load", lambda title: while_learning(title, asks))
-    yield attempt("predict, one client: beside vw --daemon", lambda title: beside_vw(title, some, asks))
+    some = make_examples(1000)
+    asks = [encode_request("/v1/models/m/predict", json.dumps({"features": x}).encode()) for x in some]
+    yield attempt("predict, one example: requests beside hello", lambda title: measure_predictions(title, asks))
+    yield attempt("learn, NDJSON, 20 features: seconds a 100,000", measure_bulk_learning)
+    yield attempt("p99 of predict in ms, learning at half load", lambda title: measure_busy_predictions(title, asks))
+    yield attempt("predict, one client: beside vw --daemon", lambda title: compare_with_vw(title, some, asks))
 
 
-def predicting(title: str, asks: list[bytes]) -> Row:
-    """Both are asked in turns; twice the time of hello is allowed."""
-    with ours() as port, server("-c", HELLO) as bare:
-        post(port, "/v1/models/m/learn", labelled(examples(2000)), "application/x-ndjson")
-        hello = [request("/", ask.partition(b"\r\n\r\n")[2]) for ask in asks]
-        return weigh(
+def measure_predictions(title: str, asks: list[bytes]) -> Row:
+    """Measure both alternately; the target is twice the time of hello."""
+    with run_server() as port, start_server("-c", HELLO) as bare:
+        post(port, "/v1/models/m/learn", encode_labelled_lines(make_examples(2000)), "application/x-ndjson")
+        hello = [encode_request("/", ask.partition(b"\r\n\r\n")[2]) for ask in asks]
+        return compare_values(
             title,
-            lambda: 1 / drive(port, asks, clients=CLIENTS).requests,
-            lambda: 1 / drive(bare, hello, clients=CLIENTS).requests,
+            lambda: 1 / measure_load(port, asks, clients=CLIENTS).requests,
+            lambda: 1 / measure_load(bare, hello, clients=CLIENTS).requests,
             0.5,
         )
 
 
-def bulk(title: str) -> Limit:
-    """With the journal on: seconds for 100,000 examples, of which there may be 1."""
-    body = labelled(examples(LINES))
+def measure_bulk_learning(title: str) -> Limit:
+    """Measure the seconds for 100,000 examples with the journal on; the limit is 1."""
+    body = encode_labelled_lines(make_examples(LINES))
     found = []
-    with ours() as port:
+    with run_server() as port:
         for _ in range(4):
             began = time.perf_counter()
             assert post(port, "/v1/models/m/learn", body, "application/x-ndjson")["examples"] == LINES
             found.append((time.perf_counter() - began) * 100_000 / LINES)
-    found = found[1:]  # the first one meets new names
+    found = found[1:]  # the first run adds new names
     return Limit(title, found[0], found[-1], statistics.median(found), min(found), max(found), 1.0, "s")
 
 
-def while_learning(title: str, asks: list[bytes]) -> Limit:
-    part = labelled(examples(5_000))
-    with ours() as port:
+def measure_busy_predictions(title: str, asks: list[bytes]) -> Limit:
+    part = encode_labelled_lines(make_examples(5_000))
+    with run_server() as port:
         post(port, "/v1/models/m/learn", part, "application/x-ndjson")
-        idle = [drive(port, asks, clients=2, pause=0.002).p99 for _ in range(3)]
+        idle = [measure_load(port, asks, clients=2, pause=0.002).p99 for _ in range(3)]
         learner = subprocess.Popen([sys.executable, "-c", HALF, str(port)], stdin=subprocess.PIPE)
         try:
             assert learner.stdin is not None
             learner.stdin.write(part)
             learner.stdin.close()
             time.sleep(1)
-            busy = [drive(port, asks, clients=2, pause=0.002).p99 for _ in range(3)]
+            busy = [measure_load(port, asks, clients=2, pause=0.002).p99 for _ in range(3)]
             assert learner.poll() is None
         finally:
             learner.kill()
@@ -235,15 +237,20 @@ def while_learning(title: str, asks: list[bytes]) -> Limit:
     return Limit(title, statistics.median(idle), statistics.median(busy), ms[1], ms[0], ms[2], 10.0, "ms")
 
 
-def beside_vw(title: str, some: list[dict[str, float]], asks: list[bytes]) -> Row:
+def compare_with_vw(title: str, some: list[dict[str, float]], asks: list[bytes]) -> Row:
     lines = [("| " + " ".join(f"{n}:{v}" for n, v in x.items()) + "\n").encode() for x in some]
-    with vw_daemon() as theirs, ours() as port:
-        post(port, "/v1/models/m/learn", labelled(examples(2000)), "application/x-ndjson")
-        return weigh(title, lambda: 1 / drive(port, asks, clients=1).requests, lambda: vw_asked(theirs, lines), 0.0)
+    with run_vw_daemon() as theirs, run_server() as port:
+        post(port, "/v1/models/m/learn", encode_labelled_lines(make_examples(2000)), "application/x-ndjson")
+        return compare_values(
+            title,
+            lambda: 1 / measure_load(port, asks, clients=1).requests,
+            lambda: measure_vw_latency(theirs, lines),
+            0.0,
+        )
 
 
 @contextlib.contextmanager
-def vw_daemon() -> Iterator[int]:
+def run_vw_daemon() -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     options = ("--daemon", "--foreground", "--port", str(port), "--num_children", "1", "--quiet")
@@ -252,15 +259,15 @@ def vw_daemon() -> Iterator[int]:
         [sys.executable, "-c", VW, *options], stdout=nothing, stderr=nothing, start_new_session=True
     )
     try:
-        time.sleep(3)  # a connection only to see whether it is there would take its one child
+        time.sleep(3)  # a connection to test it would use its only child
         yield port
     finally:
         os.killpg(child.pid, signal.SIGKILL)  # it has children
         child.wait()
 
 
-def vw_asked(port: int, lines: list[bytes]) -> float:
-    """Seconds a prediction, one after another."""
+def measure_vw_latency(port: int, lines: list[bytes]) -> float:
+    """Return the seconds for a prediction, with one request after another."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as line, line.makefile("rb") as answers:
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         began, count = time.perf_counter(), 0

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.serving import Asker, examples, labelled, post, request
+from benchmarks.serving import RequestLoop, encode_labelled_lines, encode_request, make_examples, post
 
 THIS_SOURCE = Path(__file__).parents[1] / "src"
 
@@ -47,8 +47,11 @@ class Round(NamedTuple):
 def serve(source: Path, learner: str) -> Iterator[Server]:
     """Start the server of a source folder, with one model that has learned 2,000 examples."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        command = [sys.executable, "-m", "novikoff", "serve", "--data", folder, "--port", "0"]
         variables = os.environ | {"PYTHONPATH": str(source.resolve())}
+        serve_command = [sys.executable, "-m", "novikoff", "serve"]
+        usage = subprocess.run([*serve_command, "--help"], capture_output=True, text=True, env=variables, check=True)
+        option = "--data-dir" if "--data-dir" in usage.stdout else "--data"  # the name in older versions
+        command = [*serve_command, option, folder, "--port", "0"]
         child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables)
         try:
             assert child.stderr is not None
@@ -56,24 +59,24 @@ def serve(source: Path, learner: str) -> Iterator[Server]:
             threading.Thread(target=child.stderr.read, daemon=True).start()
             port = int(found[1])
             post(port, "/v1/models", json.dumps({"name": "m", "learner": learner}).encode(), "application/json")
-            post(port, "/v1/models/m/learn", labelled(examples(2000)), "application/x-ndjson")
+            post(port, "/v1/models/m/learn", encode_labelled_lines(make_examples(2000)), "application/x-ndjson")
             yield Server(port, child.pid)
         finally:
             child.terminate()
             child.wait()
 
 
-class CountingAsker(Asker):
-    """Asks a number of times, then closes its connection."""
+class CountingRequestLoop(RequestLoop):
+    """A client that sends `count` requests, then closes its connection."""
 
     def __init__(self, requests: list[bytes], times: list[float], count: int) -> None:
         super().__init__(requests, 0.0, times)
         self.left, self.done = count, asyncio.get_running_loop().create_future()
 
-    def ask(self) -> None:
+    def send_request(self) -> None:
         self.left -= 1
         if self.left >= 0:
-            super().ask()
+            super().send_request()
         else:
             self.transport.close()
             self.done.set_result(None)
@@ -82,23 +85,25 @@ class CountingAsker(Asker):
 def measure_round(server: Server, requests: list[bytes], clients: int, count: int) -> Round:
     times: list[float] = []
 
-    async def ask_all() -> None:
+    async def run_clients() -> None:
         loop = asyncio.get_running_loop()
-        askers = [CountingAsker(requests[37 * k :] + requests, times, count // clients) for k in range(clients)]
-        for asker in askers:
-            await loop.create_connection(lambda asker=asker: asker, "127.0.0.1", server.port)  # type: ignore[misc]
-        await asyncio.gather(*(asker.done for asker in askers))
+        loops = [CountingRequestLoop(requests[37 * k :] + requests, times, count // clients) for k in range(clients)]
+        for client in loops:
+            await loop.create_connection(lambda client=client: client, "127.0.0.1", server.port)  # type: ignore[misc]
+        await asyncio.gather(*(client.done for client in loops))
 
     import uvloop
 
     before = server.cpu_seconds()
-    uvloop.run(ask_all())
+    uvloop.run(run_clients())
     cpu = server.cpu_seconds() - before
     times.sort()
     return Round(statistics.median(times), times[int(0.99 * len(times))], cpu / len(times))
 
 
-def compare(title: str, servers: list[Server], requests: list[bytes], clients: int, rounds: int, count: int) -> str:
+def compare_times(
+    title: str, servers: list[Server], requests: list[bytes], clients: int, rounds: int, count: int
+) -> str:
     """Return one line of the table: medians of this and the other server in µs, and the ratio."""
     found: list[list[Round]] = [[], []]
     for number in range(-1, rounds):  # the first round warms up
@@ -122,15 +127,22 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=2000, help="in each round")
     options = parser.parse_args()
     asked = {
-        "predict": [request("/v1/models/m/predict", json.dumps({"features": x}).encode()) for x in examples(1000)],
-        "learn": [request("/v1/models/m/learn", line) for line in labelled(examples(1000)).splitlines()],
+        "predict": [
+            encode_request("/v1/models/m/predict", json.dumps({"features": x}).encode()) for x in make_examples(1000)
+        ],
+        "learn": [
+            encode_request("/v1/models/m/learn", line)
+            for line in encode_labelled_lines(make_examples(1000)).splitlines()
+        ],
     }
     print(f"{'µs: this, other, ratio':22} | {'p50':24} | {'p99':24} | {'CPU':24}")
     with serve(THIS_SOURCE, options.learner) as this, serve(options.other, options.learner) as other:
         for clients in (1, 16):
             for name, requests in asked.items():
                 title = f"{name}, {clients} client{'s' * (clients > 1)}"
-                print(compare(title, [this, other], requests, clients, options.rounds, options.requests), flush=True)
+                print(
+                    compare_times(title, [this, other], requests, clients, options.rounds, options.requests), flush=True
+                )
 
 
 if __name__ == "__main__":

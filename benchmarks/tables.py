@@ -1,4 +1,4 @@
-"""What was measured, kept: as JSON with every round, and as Markdown."""
+"""Store measurements as JSON with every round, and as Markdown."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Table(NamedTuple):
     left: str
     right: str
     rows: Sequence[Entry]
-    on: dict[str, str]  # where and when it was measured
+    on: dict[str, str]  # machine, date, load and versions
 
 
-def here() -> dict[str, str]:
-    """The machine, in general terms, the date and the versions."""
+def describe_machine() -> dict[str, str]:
+    """Return the machine in general terms, the date, the load and the versions."""
     model = "unknown processor"
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -53,12 +53,12 @@ def _version(package: str) -> str:
 # --- JSON ---
 
 
-def document(tables: Sequence[Table]) -> str:
+def encode_tables(tables: Sequence[Table]) -> str:
     return json.dumps([_as_dict(table) for table in tables], indent=1, ensure_ascii=False)
 
 
-def tables_of(text: str) -> list[Table]:
-    """What `document` was made of."""
+def decode_tables(text: str) -> list[Table]:
+    """Decode tables that `encode_tables` has encoded."""
     return [Table(**{**each, "rows": [_entry(row) for row in each["rows"]]}) for each in json.loads(text)]
 
 
@@ -78,17 +78,17 @@ def _tuples(value: Any) -> Any:
 # --- Markdown ---
 
 
-def measured(table: Table) -> str:
+def describe_conditions(table: Table) -> str:
     return f"Measured {table.on['date']}: {table.on['machine']}, load before it {table.on['load']}."
 
 
-def markdown(tables: Sequence[Table]) -> str:
+def render_markdown(tables: Sequence[Table]) -> str:
     return "\n".join(line for table in tables for line in _lines(table)) + "\n"
 
 
 def _lines(table: Table) -> Iterator[str]:
     yield f"## {table.heading}\n"
-    yield f"{measured(table)}\n"
+    yield f"{describe_conditions(table)}\n"
     yield f"| | {table.left} | {table.right} | found | of the rounds | target | |"
     yield "|---|---:|---:|---:|---:|---:|---|"
     for row in table.rows:
@@ -96,16 +96,16 @@ def _lines(table: Table) -> Iterator[str]:
     yield ""
 
 
-def kept(folder: Path = RESULTS) -> list[Table]:
+def load_tables(folder: Path = RESULTS) -> list[Table]:
     file = folder / "speed.json"
-    return tables_of(file.read_text()) if file.exists() else []
+    return decode_tables(file.read_text()) if file.exists() else []
 
 
-def keep(tables: Sequence[Table], folder: Path = RESULTS) -> None:
-    """Writes the numbers, the tables and the page."""
-    from benchmarks.page import page
+def save_tables(tables: Sequence[Table], folder: Path = RESULTS) -> None:
+    """Write the numbers, the tables and the page."""
+    from benchmarks.page import render_results
 
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "speed.json").write_text(document(tables))
-    (folder / "speed.md").write_text(markdown(tables))
-    (folder / "speed.html").write_text(page(tables))
+    (folder / "speed.json").write_text(encode_tables(tables))
+    (folder / "speed.md").write_text(render_markdown(tables))
+    (folder / "speed.html").write_text(render_results(tables))

@@ -1,10 +1,10 @@
-"""Synthetic text files, seeded, made once: `python -m benchmarks.texts [name ...]` makes those named, or all.
+"""Generate seeded synthetic text files: `python -m benchmarks.texts [name ...]` generates the named ones, or all.
 
-They are kept in the folder that NOVIKOFF_BENCH names, or else in `novikoff-bench` of the user's cache:
+The folder is the one that NOVIKOFF_BENCH names, or `novikoff-bench` in the user's cache:
 
-- rcv: rows × 47,236 features, 75 non-zeros drawn as words are, six digits; as svmlight, and as VW text for vw, which
-  reads no svmlight. `wide` is the same with ten times the features; `small` its first 1,000 rows; `rcv-test` 50,000
-  that come after them all; `rcv10` is rcv ten times over, 5.7 GB.
+- rcv: rows × 47,236 features, 75 non-zeros with the frequencies of words, six digits; as svmlight, and as VW text for
+  vw, which reads no svmlight. `wide` is the same with ten times the features; `small` its first 1,000 rows; `rcv-test`
+  the next 50,000 rows; `rcv10` is rcv ten times, 5.7 GB.
 - thin-N: N rows as rcv, of 30 non-zeros; broad-D and broad-quick-D: a million, and 100,000, rows of ten among D
   features.
 - click: rows × 25 tokens of eight hexadecimal digits, drawn with skew; in one namespace, each token after its column
@@ -37,15 +37,15 @@ WORDS, WORDS_IN_ROW, CLASSES = 60_000, 89, 20
 
 
 class Text(NamedTuple):
-    """A file of so many rows: each block yields the bytes of its rows, one array to a row, absent bytes zero."""
+    """A file of `rows` rows: each block yields the bytes of its rows, one array for each row; unused bytes are zero."""
 
     rows: int
     block: Callable[[int], Any]
-    first: int = 0  # the block that it begins with
+    first: int = 0  # its first block
 
 
 class Layout(NamedTuple):
-    """What stands around the label and around each token of a row."""
+    """The text around the label and around each token of a row."""
 
     before: bytes
     between: bytes
@@ -64,7 +64,7 @@ def folder() -> Path:
 
 
 def path(name: str) -> Path:
-    """The file of that name, made if it is not there."""
+    """Return the file of that name; generate it if it does not exist."""
     file = folder() / name
     if not file.exists():
         folder().mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def _repeat(file: Path, out: Any, times: int = 10) -> None:
 
 
 def _ranks(rng: Any, share: Any, shape: tuple[int, ...]) -> Any:
-    """Numbers from 0 on, drawn with these shares."""
+    """Draw numbers from 0 on with these probabilities."""
     return _between(rng, np.cumsum(share / share.sum()), shape)
 
 
@@ -102,7 +102,7 @@ def _between(rng: Any, edges: Any, shape: tuple[int, ...]) -> Any:
 
 @cache
 def _words_of(features: int, terms: int) -> tuple[Any, Any, Any]:
-    """The plane, the column of each word, and where its share of all draws ends."""
+    """Return the plane, the column of each word, and the cumulative probabilities."""
     fixed = np.random.default_rng(0)
     plane, places = fixed.standard_normal(features), fixed.permutation(features)
     share = np.arange(1, features - terms + 1) ** -0.9
@@ -110,14 +110,14 @@ def _words_of(features: int, terms: int) -> tuple[Any, Any, Any]:
 
 
 def _rcv(block: int, mark: bytes, features: int = FEATURES, terms: int = TERMS) -> Any:
-    """Rows of unit length over distinct, growing features. The plane and the labels are those of the number of
-    features, not of the format.
+    """Generate rows of unit length over distinct, increasing features. The plane and the labels depend on the number of
+    features, not on the format.
     """
     plane, places, edges = _words_of(features, terms)
     rng = np.random.default_rng([1, block])
     step = np.arange(terms)
     drawn = np.sort(_between(rng, edges, (BLOCK, terms)), axis=1)
-    distinct = np.maximum.accumulate(drawn - step, axis=1) + step  # drawn twice, a feature brings the next with it
+    distinct = np.maximum.accumulate(drawn - step, axis=1) + step  # replace duplicates by the next feature
     indices = np.sort(places[distinct], axis=1)
     values = rng.random((BLOCK, terms)) + 1e-4
     values /= np.sqrt((values**2).sum(axis=1, keepdims=True))
@@ -127,7 +127,7 @@ def _rcv(block: int, mark: bytes, features: int = FEATURES, terms: int = TERMS) 
             _constant(b" ", indices.shape),
             _decimal(indices + 1, len(str(features))),
             _constant(b":", indices.shape),
-            six(values),
+            format_six_digits(values),
         ],
         axis=2,
     )
@@ -135,7 +135,7 @@ def _rcv(block: int, mark: bytes, features: int = FEATURES, terms: int = TERMS) 
 
 
 def _mc20(block: int, mark: bytes) -> Any:
-    """Words of all classes, and some of a class's own: every 20th word is its."""
+    """Generate words of all classes and of one class: every 20th word belongs to a class."""
     places = np.random.default_rng(6).permutation(WORDS)
     rng = np.random.default_rng([7, block])
     step = np.arange(WORDS_IN_ROW)
@@ -150,13 +150,14 @@ def _mc20(block: int, mark: bytes) -> Any:
     labels = np.where(rng.random(BLOCK) < 0.1, rng.integers(0, CLASSES, BLOCK), y) + 1
     shape = indices.shape
     tokens = np.concatenate(
-        [_constant(b" ", shape), _whole(WORDS + 1)[indices + 1], _constant(b":", shape), six(values)], axis=2
+        [_constant(b" ", shape), _whole(WORDS + 1)[indices + 1], _constant(b":", shape), format_six_digits(values)],
+        axis=2,
     )
     return _lines(_whole(CLASSES + 1)[labels], _constant(mark, (BLOCK,)), tokens)
 
 
 def _click(block: int, layout: Layout) -> Any:
-    """Each column has tokens of its own, a plane over all of them decides."""
+    """Generate rows whose columns have their own tokens; a plane over all tokens gives the label."""
     fixed = np.random.default_rng(2)
     plane = fixed.standard_normal((COLUMNS, VOCABULARY))
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)[fixed.integers(0, 16, (COLUMNS, VOCABULARY, 8))]
@@ -184,7 +185,7 @@ def _dense(block: int) -> Any:
     rng = np.random.default_rng([5, block])
     numbers = rng.standard_normal((BLOCK, DENSE))
     scores = numbers @ plane + 3.0 * rng.standard_normal(BLOCK)
-    return _lines(_labels(scores), np.concatenate([_constant(b",", numbers.shape), six(numbers)], axis=2))
+    return _lines(_labels(scores), np.concatenate([_constant(b",", numbers.shape), format_six_digits(numbers)], axis=2))
 
 
 def _lines(*parts: Any) -> Any:
@@ -200,7 +201,7 @@ def _constant(text: bytes, shape: tuple[int, ...]) -> Any:
 
 
 def _decimal(numbers: Any, width: int) -> Any:
-    """The decimal digits of numbers above 0, in so many bytes; leading noughts are absent."""
+    """Return the decimal digits of numbers above 0 in `width` bytes, without leading zeros."""
     powers = 10 ** np.arange(width - 1, -1, -1)
     shown = (numbers[..., None] // powers % 10 + ord("0")).astype(np.uint8)
     shown[numbers[..., None] < powers] = 0
@@ -208,13 +209,13 @@ def _decimal(numbers: Any, width: int) -> Any:
 
 
 def _whole(end: int) -> Any:
-    """The decimal digits of 0, 1, ..., end − 1; leading noughts are absent."""
+    """Return the decimal digits of 0, 1, ..., end − 1, without leading zeros."""
     width = len(str(end - 1))
     return np.array([list(str(n).encode().rjust(width, b"\0")) for n in range(end)], np.uint8)
 
 
-def six(values: Any) -> Any:
-    """%.6g of 0 and of numbers from 1e-9 to ten, one byte to an entry of the last axis, absent bytes zero.
+def format_six_digits(values: Any) -> Any:
+    """Format 0 and numbers from 1e-9 to ten as %.6g, one byte for each entry of the last axis; unused bytes are zero.
 
     >>> shown = six(np.array([0.0123456789, -1.5, 0.0, 9.9999999e-1, 2.5e-5, 0.1]))
     >>> [bytes(s[s != 0]).decode() for s in shown]

@@ -1,4 +1,4 @@
-"""Twenty classes: in memory against scikit-learn, from text against `vw --oaa 20`, training time without start-up."""
+"""Compare twenty classes: in memory with scikit-learn, from text with `vw --oaa 20`, training time without start-up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import novikoff
 from benchmarks import texts
 from benchmarks.from_text import Run, vw_training
 from benchmarks.from_text import training as compared
-from benchmarks.measure import Failed, Limit, Row, compare, python, warm
+from benchmarks.measure import Failed, Limit, Row, compare_times, run_python, warm_page_cache
 
 KESLER = ("--multiclass", "kesler", "--learner", "perceptron")
 HINGE = ("--multiclass", "ova", "--learner", "sgd", "--loss", "hinge", "--schedule", "constant")
@@ -20,10 +20,10 @@ ADAGRAD = ("--multiclass", "ova", "--learner", "sgd", "--loss", "logistic")
 
 
 def ours(file: Path, *options: str) -> Run:
-    told = ("--json", "--quiet", "--threads", "2", *options)
-    ten = json.loads(python("-m", "novikoff", "learn", texts.path("ten20.svm"), *told).out)
-    warm(file)
-    child = python("-m", "novikoff", "learn", file, *told)
+    arguments = ("--json", "--quiet", "--threads", "2", *options)
+    ten = json.loads(run_python("-m", "novikoff", "learn", texts.path("ten20.svm"), *arguments).out)
+    warm_page_cache(file)
+    child = run_python("-m", "novikoff", "learn", file, *arguments)
     report = json.loads(child.out)
     return Run(child.seconds, report["seconds"] - ten["seconds"], report["progressive_error"], ten["seconds"])
 
@@ -62,7 +62,7 @@ def _in_memory(file: Path) -> Row:
     warnings.simplefilter("ignore")
     X, y = novikoff.read(file).whole()
     once: dict[str, Any] = {"max_iter": 1, "tol": None, "shuffle": False}
-    return compare(
+    return compare_times(
         "20 classes in memory, Perceptron (Kesler)",
         lambda: novikoff.Kesler(novikoff.Perceptron(shuffle=False)).fit(X, y),
         lambda: Theirs(**once).fit(X, y),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from benchmarks import texts
 from benchmarks.from_text import HINGE, PERCEPTRON, TWO, Run, novikoff, training, vw
-from benchmarks.measure import Failed, Limit, Row, attempt, weigh
+from benchmarks.measure import Failed, Limit, Row, attempt, compare_values
 
 NEEDED = 13e9
 
@@ -63,4 +63,4 @@ def cache() -> Iterator[Row | Limit | Failed]:
 
 
 def whole(title: str, ours: Callable[[], Run], theirs: Callable[[], Run], target: float) -> Row | Limit | Failed:
-    return attempt(title, lambda title: weigh(title, lambda: ours().whole, lambda: theirs().whole, target))
+    return attempt(title, lambda title: compare_values(title, lambda: ours().whole, lambda: theirs().whole, target))

@@ -346,8 +346,8 @@ def test_an_explicit_map_equals_the_kernel_perceptron(
     [
         (("--learner", "sgd", "--kernel-form", "auto"), "--kernel-form is for a new run of --learner kernel"),
         (("--kernel", "rbf:1", "--kernel-form", "primal"), "the kernel rbf:1 has no map among those of --feature-map"),
-        (("--vote", "--kernel-form", "primal"), "--vote is for kept examples"),
-        (("--feature-map", "poly:2", "--kernel-form", "primal"), "--feature-map is there already"),
+        (("--vote", "--kernel-form", "primal"), "--vote is for the dual form"),
+        (("--feature-map", "poly:2", "--kernel-form", "primal"), "--feature-map is given already"),
     ],
 )
 def test_kernels_without_an_explicit_map_are_refused(

@@ -85,7 +85,7 @@ def test_the_header_can_be_read_without_novikoff(tmp_path: Path) -> None:
     path.write_bytes(CONTENT)
     with safe_open(path, "numpy") as file:
         header = json.loads(file.metadata()["novikoff"])
-        assert file.get_tensor("geometry.slots").shape == (4,)
+        assert file.get_tensor("updater.weights").shape == (4,)
     assert header["learner"] == "perceptron"
     assert header["ledger"]["examples"] == 2
 

@@ -87,18 +87,18 @@ def test_a_ledger_whose_stride_is_not_a_power_of_two_is_refused(value: int) -> N
 
 @pytest.mark.parametrize(("at", "value"), [(1, 10**9), (1, -1), (1, 5), (0, 2), (slice(2), [0, 2])])
 def test_a_conjunction_with_more_literals_than_features_is_refused(at: Any, value: Any) -> None:
-    check_refused(craft_file(fit_model("elimination"), entry("geometry.scalars", at, value)), "scalars|literal")
+    check_refused(craft_file(fit_model("elimination"), entry("updater.scalars", at, value)), "scalars|literal")
 
 
 def test_a_conjunction_of_features_that_are_not_there_is_refused() -> None:
     check_refused(
-        craft_file(fit_model("elimination"), entry("geometry.members", 0, 2**32 - 1)), "members must be numbers from 0"
+        craft_file(fit_model("elimination"), entry("updater.members", 0, 2**32 - 1)), "members must be numbers from 0"
     )
 
 
 @pytest.mark.parametrize("value", [-1, 10**9])
 def test_more_clauses_left_than_there_are_is_refused(value: int) -> None:
-    check_refused(craft_file(fit_model("elimination-2"), entry("geometry.scalars", 0, value)), "left")
+    check_refused(craft_file(fit_model("elimination-2"), entry("updater.scalars", 0, value)), "left")
 
 
 @pytest.mark.parametrize(
@@ -107,13 +107,13 @@ def test_more_clauses_left_than_there_are_is_refused(value: int) -> None:
 )
 def test_a_voted_perceptron_whose_mistakes_lie_elsewhere_is_refused(name: str, at: int, value: int) -> None:
     check_refused(
-        craft_file(fit_model("voted-perceptron"), entry(f"geometry.{name}", at, value)), f"geometry.(ends|born|{name})"
+        craft_file(fit_model("voted-perceptron"), entry(f"updater.{name}", at, value)), f"updater.(ends|born|{name})"
     )
 
 
 @pytest.mark.parametrize(("name", "at", "value"), [("version", 0, 2**32 - 1), ("scalars", 0, 10**9), ("scalars", 0, 0)])
 def test_a_version_space_of_other_hypotheses_is_refused(name: str, at: int, value: int) -> None:
-    check_refused(craft_file(fit_model("halving-stumps"), entry(f"geometry.{name}", at, value)), f"geometry.{name}")
+    check_refused(craft_file(fit_model("halving-stumps"), entry(f"updater.{name}", at, value)), f"updater.{name}")
 
 
 # --- Headers ---
@@ -192,9 +192,9 @@ def test_names_must_be_distinct_texts_for_all_features() -> None:
 
 def test_arrays_that_no_learner_asks_for_are_refused() -> None:
     def add(_: Any, tensors: dict[str, Any]) -> None:
-        tensors["geometry.more"] = np.zeros(3)
+        tensors["updater.more"] = np.zeros(3)
 
-    check_refused(craft_file(fit_model("perceptron"), add), "more than that: 'geometry.more'")
+    check_refused(craft_file(fit_model("perceptron"), add), "more than that: 'updater.more'")
 
 
 def test_a_small_file_that_claims_to_be_large_takes_no_memory() -> None:

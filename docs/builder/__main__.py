@@ -1,4 +1,4 @@
-"""python -m docs.builder [FOLDER]: the site, into FOLDER (`site` where none is said). Anything odd ends it."""
+"""python -m docs.builder [FOLDER]: build the site into FOLDER (default: `site`). Warnings are errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from docs.builder.staging import ROOT, stage
 
 
 def build(out: Path) -> int:
-    """Sphinx's exit code: warnings, such as a link that leads nowhere, are errors."""
+    """Build the site and return Sphinx's exit code. Warnings, such as broken links, are errors."""
     from sphinx.cmd.build import main as sphinx
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Settings of Sphinx. Nothing is loaded from elsewhere: no fonts, no scripts, no pictures."""
+"""Configure Sphinx. The site loads no external fonts, scripts or pictures."""
 
 from novikoff import __version__
 
@@ -12,7 +12,7 @@ myst_enable_extensions = ["attrs_block"]
 
 html_theme = "furo"
 html_static_path = ["static"]
-html_css_files = ["house.css"]
+html_css_files = ["custom.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False

@@ -1,7 +1,7 @@
-"""Small SVG pictures in plain text: one plot with axes, regions, lines, dots and a legend.
+"""Draw small SVG plots with axes, regions, lines, dots and a legend.
 
-Text has the colour of the page, so that one picture serves light and dark. Colours are those of Okabe and Ito, which
-people of every colour vision tell apart; dots of different classes differ in shape as well.
+Text has the colour of the page, so that one picture serves light and dark themes. The palette is that of Okabe and Ito,
+which is safe for colour-blind readers; dots of different classes also differ in shape.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 WIDTH, HEIGHT = 540, 330
 LEFT, RIGHT, TOP, BOTTOM = 62, 22, 50, 46
-ROW = 19  # of the legend, which has room for two
+ROW = 19  # height of a legend row; there is room for two
 INSIDE = WIDTH - LEFT - RIGHT
 TALL = HEIGHT - TOP - BOTTOM
 CELLS = 80, 40
@@ -22,7 +22,7 @@ Point = tuple[float, float]
 
 
 class Plot:
-    """x and y are (least, greatest); a logarithmic axis has `log` in `scale`, such as "log x"."""
+    """A plot. `x` and `y` are (minimum, maximum); `scale` names a logarithmic axis, such as "log x"."""
 
     def __init__(self, x: Point, y: Point, *, names: tuple[str, str] = ("", ""), scale: str = "") -> None:
         self.x, self.y, self.names = x, y, names
@@ -31,10 +31,10 @@ class Plot:
         self.legend: list[list[str]] = [[]]
         self.used = 0.0
 
-    # --- What can be drawn ---
+    # --- Elements ---
 
     def regions(self, classes: Any) -> None:
-        """The class of each cell of a grid, row by row from below; `None` or −1 stays blank."""
+        """Fill the cells of a grid by class, row by row from below; −1 stays blank."""
         rows = [[int(c) for c in row] for row in classes]
         tall, wide = TALL / len(rows), INSIDE / len(rows[0])
         for r, row in enumerate(rows):
@@ -78,7 +78,7 @@ class Plot:
         a, b = self._at(*at)
         self.parts.append(f'<text x="{a:.1f}" y="{b:.1f}" text-anchor="{anchor}">{escape(text)}</text>')
 
-    # --- The whole ---
+    # --- Rendering ---
 
     def svg(self, title: str) -> str:
         head = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" xmlns="http://www.w3.org/2000/svg">'
@@ -114,12 +114,12 @@ class Plot:
         bottom, parts = HEIGHT - BOTTOM, []
         frame = 'stroke="currentColor" stroke-opacity="0.35" fill="none"'
         parts.append(f'<rect x="{LEFT}" y="{TOP}" width="{INSIDE}" height="{TALL}" {frame}/>')
-        for value in ticks(self.x, self.logs[0]):
+        for value in choose_ticks(self.x, self.logs[0]):
             at, _ = self._at(value, self.y[0])
-            parts.append(f'<text x="{at:.1f}" y="{bottom + 18}" text-anchor="middle">{number(value)}</text>')
-        for value in ticks(self.y, self.logs[1]):
+            parts.append(f'<text x="{at:.1f}" y="{bottom + 18}" text-anchor="middle">{format_number(value)}</text>')
+        for value in choose_ticks(self.y, self.logs[1]):
             _, at = self._at(self.x[0], value)
-            parts.append(f'<text x="{LEFT - 7}" y="{at + 4:.1f}" text-anchor="end">{number(value)}</text>')
+            parts.append(f'<text x="{LEFT - 7}" y="{at + 4:.1f}" text-anchor="end">{format_number(value)}</text>')
             parts.append(f'<line x1="{LEFT}" x2="{LEFT + INSIDE}" y1="{at:.1f}" y2="{at:.1f}" {frame}/>')
         across, up = self.names
         parts.append(f'<text x="{LEFT + INSIDE / 2}" y="{HEIGHT - 6}" text-anchor="middle">{escape(across)}</text>')
@@ -148,8 +148,8 @@ def _share(value: float, span: Point, log: bool) -> float:
     return (value - low) / (high - low)
 
 
-def ticks(span: Point, log: bool) -> Sequence[float]:
-    """Some five round numbers; on a logarithmic axis powers of ten, and 2 and 5 between them where there is room."""
+def choose_ticks(span: Point, log: bool) -> Sequence[float]:
+    """Return about five round numbers; on a logarithmic axis powers of ten, with 2 and 5 if there is room."""
     low, high = span
     if log:
         powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -162,5 +162,5 @@ def ticks(span: Point, log: bool) -> Sequence[float]:
     return [step * k for k in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10 else f"{round(value, 6):g}".replace("-", "−")

@@ -1,5 +1,5 @@
-"""What the site's contents are, in which order. A page that no line leads to ends the build: add it here, unless it
-lies in a folder of which all pages are taken (learners, commands)."""
+"""Define the navigation of the site. A page without an entry ends the build: add it here, unless its folder is listed
+as a whole (learners, commands)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import NamedTuple
 class Part(NamedTuple):
     caption: str
     pages: tuple[str, ...]
-    """Without .md; * stands for all that are not there yet, by name."""
+    """Without .md; * stands for all pages that are not listed yet, by name."""
 
 
 PARTS = (
-    Part("Begin", ("docs/tutorial", "docs/guide", "docs/reading", "notebooks/*")),
+    Part("Start here", ("docs/tutorial", "docs/guide", "docs/reading", "notebooks/*")),
     Part("Commands", ("docs/commands/README", "docs/commands/*")),
     Part("Learners", ("docs/learners/README", "docs/learners/*")),
     Part(
-        "In depth",
+        "Topics",
         (
             "docs/certificates",
             "docs/separable",
@@ -26,16 +26,18 @@ PARTS = (
             "docs/kernels",
             "docs/ensembles",
             "docs/network",
+            "docs/probabilities",
             "docs/concepts",
             "docs/experiments",
         ),
     ),
     Part("Theory", ("docs/proofs", "docs/theory")),
-    Part("In production", ("docs/service", "docs/cluster", "docs/scale")),
+    Part("Production", ("docs/service", "docs/cluster", "docs/scale")),
     Part(
         "Reference",
         (
             "docs/README",
+            "docs/glossary",
             "docs/comparison",
             "docs/benchmarks",
             "docs/accuracy",
@@ -50,8 +52,8 @@ PARTS = (
 )
 
 
-def contents(pages: set[str]) -> str:
-    """The tables of contents, as MyST writes them; `pages` are those that there are."""
+def build_contents(pages: set[str]) -> str:
+    """Return the tables of contents in MyST syntax for the existing `pages`."""
     left, written = set(pages), []
     for part in PARTS:
         listed: list[str] = []

@@ -1,4 +1,4 @@
-"""A notebook as a page: its text, its code, and what it printed."""
+"""Convert notebooks to pages: text, code, and output."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 
-def cells(path: Path) -> list[dict[str, Any]]:
-    """Each with `cell_type`, `source` as one text, and `printed`, None where no output is kept."""
+def read_cells(path: Path) -> list[dict[str, Any]]:
+    """Return cells with `cell_type`, `source` as one text, and `printed`, None if no output is stored."""
     found = []
     for cell in json.loads(path.read_text())["cells"]:
         kept = [output for output in cell.get("outputs", ()) if output["output_type"] == "stream"]
@@ -17,9 +17,9 @@ def cells(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def page_of(path: Path) -> str:
+def render_page(path: Path) -> str:
     parts = []
-    for cell in cells(path):
+    for cell in read_cells(path):
         if cell["cell_type"] == "markdown":
             parts.append(cell["source"])
         else:

@@ -1,4 +1,4 @@
-"""Small streams for pictures: the same numbers every time."""
+"""Generate small deterministic streams for pictures."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 Table = NDArray[np.float64]
 
 
-def two_sides(examples: int = 120, *, gap: float = 0.15, noise: float = 0.0, seed: int = 1) -> tuple[Table, Any]:
-    """Points of [−1, 1]² on both sides of a line through (0, 0.1), none nearer to it than `gap`; a share is flipped."""
+def make_two_sides(examples: int = 120, *, gap: float = 0.15, noise: float = 0.0, seed: int = 1) -> tuple[Table, Any]:
+    """Generate points of [−1, 1]² at least `gap` from a line through (0, 0.1); a share `noise` of labels is flipped."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (20 * examples, 2))
     score = (X[:, 0] + 0.6 * X[:, 1] - 0.06) / np.hypot(1, 0.6)
@@ -21,8 +21,8 @@ def two_sides(examples: int = 120, *, gap: float = 0.15, noise: float = 0.0, see
     return X, np.where(flipped, 1 - y, y)
 
 
-def clusters(examples: int = 150, *, classes: int = 3, spread: float = 0.22, seed: int = 2) -> tuple[Table, Any]:
-    """Clouds around points of a circle."""
+def make_clusters(examples: int = 150, *, classes: int = 3, spread: float = 0.22, seed: int = 2) -> tuple[Table, Any]:
+    """Generate clouds around points of a circle."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, classes, examples)
     angle = 2 * np.pi * y / classes + 0.5
@@ -30,8 +30,8 @@ def clusters(examples: int = 150, *, classes: int = 3, spread: float = 0.22, see
     return np.clip(X, -1, 1), y
 
 
-def ring(examples: int = 160, *, seed: int = 3) -> tuple[Table, Any]:
-    """Inside a circle or outside of it, with a gap in between."""
+def make_ring(examples: int = 160, *, seed: int = 3) -> tuple[Table, Any]:
+    """Generate points inside and outside of a circle, with a gap in between."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (20 * examples, 2))
     far = np.hypot(X[:, 0], X[:, 1])
@@ -39,15 +39,15 @@ def ring(examples: int = 160, *, seed: int = 3) -> tuple[Table, Any]:
     return X, np.where(far < 0.62, 1, 0)
 
 
-def disjunction(examples: int, attributes: int, relevant: int, *, active: float = 0.1, seed: int = 4) -> Any:
-    """Boolean rows; positive where one of the first `relevant` attributes is there."""
+def make_disjunction(examples: int, attributes: int, relevant: int, *, active: float = 0.1, seed: int = 4) -> Any:
+    """Generate Boolean rows; positive if one of the first `relevant` attributes is active."""
     rng = np.random.default_rng(seed)
     X = (rng.random((examples, attributes)) < active).astype(float)
     return X, X[:, :relevant].max(axis=1).astype(int)
 
 
-def grid(wide: int, tall: int, reach: float = 1.0) -> Table:
-    """The middles of cells of [−reach, reach]², row by row from below."""
+def make_grid(wide: int, tall: int, reach: float = 1.0) -> Table:
+    """Return the centres of the cells of [−reach, reach]², row by row from below."""
     a = reach * (2 * (np.arange(wide) + 0.5) / wide - 1)
     b = reach * (2 * (np.arange(tall) + 0.5) / tall - 1)
     return np.stack([np.tile(a, tall), np.repeat(b, wide)], axis=1)

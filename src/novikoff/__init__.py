@@ -1,6 +1,7 @@
-"""novikoff: linear classifiers from streams, one example at a time, each model with its ledger.
+"""Linear classifiers for streams, with mistake counts, bounds and certificates for each model.
 
-Names are imported when they are first used: `import novikoff` itself costs nothing.
+Learners follow scikit-learn's interface (`fit`, `predict`, `partial_fit`) and learn single examples with `learn_one`.
+Names are imported on first use, so `import novikoff` is fast.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ _HOME = {
     "certify": "certificates.certificate",
     "verify": "certificates.verify",
     "evaluate": "evaluation.evaluate",
+    "explain": "explanation",
     "read": "data.read",
     "with_columns": "data.raw.table",
     "separable": "certificates.separability.decide",
@@ -99,6 +101,7 @@ if TYPE_CHECKING:
     from novikoff.errors import UnknownColumnsWarning as UnknownColumnsWarning
     from novikoff.errors import WeightOverflowError as WeightOverflowError
     from novikoff.evaluation.evaluate import evaluate as evaluate
+    from novikoff.explanation import explain as explain
     from novikoff.feature_map import FeatureMap as FeatureMap
     from novikoff.ledger import Ledger as Ledger
     from novikoff.linear.arow import AROW as AROW

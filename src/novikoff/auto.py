@@ -40,7 +40,7 @@ from novikoff.errors import ModelReplacedError, TooManyLabelsError, build_not_fi
 from novikoff.linear.auto import BinaryAuto
 from novikoff.multiclass.kesler import Kesler
 from novikoff.multiclass.state import MulticlassState
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["Auto"]
 
@@ -304,10 +304,10 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
     state.more[TWO_CLASS_EXAMPLES] = np.array([state.ledger.examples])
     state.ensure_columns(2)
     council, signed = state.updater, [AROW_WEIGHT, ADAGRAD_WEIGHT, PERCEPTRON_WEIGHT]
-    slots, sums = (array.reshape(-1, state.stride, array.shape[1]) for array in (council.slots, council.sums))
-    slots[:, 1], sums[:, 1] = slots[:, 0], sums[:, 0]
+    weights, sums = (array.reshape(-1, state.stride, array.shape[1]) for array in (council.weights, council.sums))
+    weights[:, 1], sums[:, 1] = weights[:, 0], sums[:, 0]
     for column, sign in ((0, -0.5), (1, 0.5)):
-        slots[:, column, signed] *= sign
+        weights[:, column, signed] *= sign
         sums[:, column] *= sign
     council.scalars[SCORE_SQUARES : SCORE_SQUARES + N_MEMBERS] /= 4.0
     state.column_counters.counts[N_CLASSES], state.column_counters.counts[VIOLATIONS] = 2, state.ledger.mistakes

@@ -1,4 +1,4 @@
-"""The exception types, and the one form of their messages: subject, rule, what came, what to do."""
+"""Exception and warning types. Messages have one form: subject, rule, the value found, the remedy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class NovikoffError(Exception):
-    """Every error that novikoff raises on purpose: catch this one to catch them all.
+    """Base class of all errors that novikoff raises on purpose.
 
     >>> from novikoff import NovikoffError, Perceptron
     >>> try:
@@ -43,19 +43,19 @@ class LabelError(InputError):
 
 
 class TooManyLabelsError(LabelError):
-    """A third label came to a learner of two."""
+    """A binary learner received a third label."""
 
 
 class ModelReplacedError(NovikoffError):
-    """Another thread has put a model of more classes in the place of this one."""
+    """Another thread has replaced this model by one with more classes."""
 
 
 class TornModelError(NovikoffError, RuntimeError):
-    """Another thread was learning this model when the process was forked: the copy in the child is half updated."""
+    """The process was forked while another thread was learning this model: the copy in the child is half updated."""
 
 
 class TooManyNamesError(InputError):
-    """A dictionary of features that was not asked for has become large."""
+    """An automatically enabled feature dictionary has become large."""
 
 
 class ModelTooLarge(InputError):
@@ -81,7 +81,7 @@ class ModelTooLarge(InputError):
 
 
 class WeightOverflowError(NovikoffError, ArithmeticError):
-    """The weights would stop being finite; the message says what stands.
+    """The weights would become infinite or NaN; the message says which state the model keeps.
 
     >>> from novikoff import SGD, WeightOverflowError
     >>> try:
@@ -93,7 +93,7 @@ class WeightOverflowError(NovikoffError, ArithmeticError):
 
 
 class FeatureRangeError(InputError):
-    """A value is not in the range that the learner takes.
+    """A value is outside the range that the learner supports.
 
     >>> from novikoff import FeatureRangeError, Winnow
     >>> try:
@@ -161,7 +161,7 @@ class DefaultLearnerWarning(UserWarning):
 
 
 class DoubtfulColumnsWarning(UserWarning):
-    """A column of a data frame may not be what it is taken for."""
+    """The detected type of a data frame column may be wrong."""
 
 
 class UnknownColumnsWarning(UserWarning):
@@ -175,11 +175,11 @@ class UnknownColumnsWarning(UserWarning):
 
 
 class MissingPackageError(NovikoffError, ImportError):
-    """What was asked for needs a package that is not installed; the message names the extra that has it."""
+    """A feature needs a package that is not installed; the message names the extra that installs it."""
 
 
 def import_optional(module: str, extra: str, purpose: str) -> Any:
-    """A module of a package that only some uses need, imported where it is used."""
+    """Import a module of an optional package; raise MissingPackageError with advice if it is missing."""
     from importlib import import_module
 
     try:
@@ -191,15 +191,18 @@ def import_optional(module: str, extra: str, purpose: str) -> Any:
 
 SPARSE_MATRIX_PURPOSE = "A sparse matrix"
 PACKAGE_NAMES = {"sklearn": "scikit-learn"}
-"""Packages whose names are not those of their modules."""
+"""Packages whose names differ from those of their modules."""
 
 
 class NotFittedError(NovikoffError, ValueError, AttributeError):
-    """A model that has learned nothing was asked to predict. Where scikit-learn is installed, its own is raised."""
+    """An unfitted model was asked to predict. Where scikit-learn is installed, its own type is raised."""
 
 
 def find_sklearn_exception(name: str, otherwise: type[Any]) -> type[Any]:
-    """An exception or warning of scikit-learn, for its tools look for that type; ours where it is not installed."""
+    """Return an exception or warning type of scikit-learn, or novikoff's own if it is not installed.
+
+    scikit-learn's tools test for its types.
+    """
     try:
         from sklearn import exceptions
     except ImportError:
@@ -209,14 +212,14 @@ def find_sklearn_exception(name: str, otherwise: type[Any]) -> type[Any]:
 
 
 def build_not_fitted_error(subject: str) -> Exception:
-    """Imported only when there is an error to show."""
+    """Build the error of an unfitted model; scikit-learn is imported only here."""
     error_type = find_sklearn_exception("NotFittedError", NotFittedError)
     error: Exception = error_type(f"{subject} has learned nothing yet: call fit, partial_fit or learn_one first.")
     return error
 
 
 def find_user_stacklevel() -> int:
-    """Return the `stacklevel` of the caller's warning with which it names the user's line, not one of this package."""
+    """Return the `stacklevel` with which a warning of the caller points to the user's line, outside this package."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("novikoff."):
         level, frame = level + 1, frame.f_back

@@ -1,4 +1,4 @@
-"""Explicit feature maps for pipelines: the maps of `data/feature_maps`, as scikit-learn's transformers are used."""
+"""Explicit feature maps as a scikit-learn transformer: products, powers and conjunctions of features."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from novikoff.errors import SPARSE_MATRIX_PURPOSE, InputError, build_not_fitted_
 
 
 class FeatureMap(BaseEstimator):
-    """Makes longer rows of rows, in which more is linear.
+    """Transformer that adds products, powers or conjunctions of features, so that more concepts are linear.
 
-    There is nothing to learn: `fit` looks at the number of features only, so that batches of a stream may be
-    transformed as they come.
+    `fit` only records the number of features, so batches of a stream can be transformed one at a time.
 
     Parameters
     ----------
@@ -42,7 +41,7 @@ class FeatureMap(BaseEstimator):
         self.feature_map_bits = feature_map_bits
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Takes note of the number of features, and of their names."""
+        """Record the number of features, and their names."""
         chosen, batch = MapSpec.spelled(self.feature_map, self.feature_map_bits), validation.validate_batch(X)
         _check_rows(batch)
         chosen.columns(batch.features)
@@ -52,7 +51,7 @@ class FeatureMap(BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """The rows in the larger space, as a SciPy CSR matrix."""
+        """Return the mapped rows as a SciPy CSR matrix."""
         if not hasattr(self, "n_features_in_"):
             raise build_not_fitted_error(type(self).__name__)
         batch = validation.validate_batch(X)
@@ -71,7 +70,7 @@ class FeatureMap(BaseEstimator):
         return self.fit(X).transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The names of all columns: x0*x1 or, where features have names, size*age."""
+        """Return the names of all columns: x0*x1, or size*age if features have names."""
         chosen = MapSpec.spelled(self.feature_map, self.feature_map_bits)
         names = getattr(self, "feature_names_in_", input_features)
         known = [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(name) for name in names]
@@ -92,7 +91,7 @@ class FeatureMap(BaseEstimator):
 
 
 def _check_rows(batch: validation.ValidatedBatch) -> None:
-    """InputError where a number is not finite, or a column is not there."""
+    """Raise InputError for a number that is not finite or a column that is missing."""
     rows, features = batch.rows, batch.features
     strange = ~np.isfinite(rows.values)
     if isinstance(rows, Sparse):

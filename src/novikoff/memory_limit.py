@@ -1,12 +1,12 @@
-"""How much memory a model may take: the limit, where it comes from, and the arithmetic of arrays that grow.
+"""Memory limit of a model: its sources, and the arithmetic of growing arrays.
 
-A model grows with features, classes, kept examples and names. The limit is checked where an array would become larger,
-before it is allocated, so that examples which bring nothing new cost nothing. What counts is the model without spare
-room: spare room is given up before an example is refused.
+A model grows with features, classes, support examples and names. The limit is checked before an array is enlarged, so
+examples without new features cost nothing. Spare capacity does not count: it is reduced before an example is
+rejected.
 
-The limit is, in this order: that of the `limit_memory` block around the call, the environment variable
-NOVIKOFF_MAX_MODEL_MEMORY, half of the memory of the machine or of its control group. Of the last, few values with large
-indices may take 1 GiB only (`index_limit`).
+The limit comes from the first of these: the enclosing `limit_memory` block, the environment variable
+NOVIKOFF_MAX_MODEL_MEMORY, half of the memory of the machine or its control group. Of the last, a few values with
+large indices may use only 1 GiB (`index_limit`).
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from novikoff.errors import InputError, ModelTooLarge
 ENVIRONMENT_VARIABLE = "NOVIKOFF_MAX_MODEL_MEMORY"
 COMMAND_LINE_OPTION = "--max-model-memory"
 MODEL_MEMORY_FRACTION = 0.5
-"""Share of the memory for one model: while an array grows, the old one, two thirds as large, is there as well."""
+"""Share of the memory for one model. While an array grows, the old one, two thirds as large, exists too."""
 INDEX_BYTES = 1 << 30
 """Memory that a few values may add to a model by their indices alone, unless a limit was set."""
 WORK_ARRAYS = 16
 """Arrays as large as the weights of a Perceptron that the search for witnesses and the mixing of shards need."""
 FALLBACK_BYTES = 2 << 30
-"""The memory of a machine that does not say how much it has."""
+"""Assumed memory of a machine that does not report it."""
 UNLIMITED_BYTES = 1 << 60
-"""Control groups without a limit report a number near 2^63."""
+"""Threshold of unlimited control groups, which report a number near 2^63."""
 UNIT_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 NAME_BYTES = 150
 """A name in a dictionary, beside its characters: the text and number objects, the dictionary's entry, and the copy in
@@ -45,15 +45,15 @@ _index_limit: ContextVar[int | None] = ContextVar("max_index_memory", default=No
 
 
 class Growth(NamedTuple):
-    """What examples may add to a model."""
+    """Upper bounds on what examples may add to a model."""
 
     features: int = 0
-    """The number of features afterwards, where that is larger than now."""
+    """The number of features afterwards, if it grows."""
     labels: tuple[Any, ...] = ()
     """New labels."""
     examples: int = 0
     terms: int = 0
-    """Values other than 0 in these examples."""
+    """Number of nonzero values in these examples."""
     name_bytes: int = 0
     """Memory of the names of new features."""
 
@@ -75,7 +75,7 @@ def parse_size(text: str) -> int:
 
 
 def format_size(size: int) -> str:
-    """Return a number of bytes as people read it.
+    """Format a number of bytes for readers.
 
     >>> format_size(10_100_000_000), format_size(2 << 30), format_size(900)
     ('9.41 GiB', '2 GiB', '900 bytes')
@@ -91,9 +91,10 @@ def format_size(size: int) -> str:
 
 
 def read_machine_memory(root: str = "/") -> int | None:
-    """Return the smaller of the machine's memory and the limits of the control group that this process is in; None
-    where the system does not say. What is available at the moment does not count: a model that was served yesterday is
-    served today."""
+    """Return the smaller of the machine's memory and the limits of this process's control group; None if unknown.
+
+    Currently available memory does not count, so that the result does not depend on other processes.
+    """
     found = [*_read_meminfo(root), *_read_cgroup_limits(root)]
     return min(found, default=None)
 
@@ -106,7 +107,7 @@ def _read_meminfo(root: str) -> Iterator[int]:
 
 
 def _read_cgroup_limits(root: str) -> Iterator[int]:
-    """Limits of the process's control group and of those around it, versions 1 and 2."""
+    """Yield the limits of the process's control group and its ancestors, versions 1 and 2."""
     for line in _read_text(os.path.join(root, "proc/self/cgroup")).splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
@@ -117,7 +118,7 @@ def _read_cgroup_limits(root: str) -> Iterator[int]:
 
 
 def _read_limits(top: str, path: str, name: str) -> Iterator[int]:
-    """In a container the group's own path may not be mounted; the top of what is mounted then has the limit."""
+    """Read the limits along a path; in a container the mounted root may hold them instead of the group's path."""
     parts = [part for part in path.split("/") if part and part != ".."]
     for depth in range(len(parts), -1, -1):
         text = _read_text(os.path.join(top, *parts[:depth], name)).strip()
@@ -138,12 +139,12 @@ def _read_text(path: str) -> str:
 
 @cache
 def default_memory(share: float) -> int:
-    """Return a share of the machine's memory, as it was when this process asked first."""
+    """Return a share of the machine's memory, as measured on the first call."""
     return int((read_machine_memory() or FALLBACK_BYTES) * share)
 
 
 def model_limit() -> int:
-    """Return the bytes that a model may take now."""
+    """Return the current limit of a model in bytes."""
     limit = _limit.get()
     if limit is not None:
         return limit
@@ -174,8 +175,10 @@ def _parse_variable(text: str) -> int:
 
 @contextmanager
 def limit_memory(size: int | None, *, index_bytes: int | None = None) -> Iterator[None]:
-    """Limit models that grow in this block, in this thread, to this number of bytes; None leaves the limit as it is.
-    `index_bytes` replaces `index_limit`, which otherwise is the same."""
+    """Limit models that grow in this block and thread to this number of bytes; None keeps the current limit.
+
+    `index_bytes` replaces `index_limit`; by default both limits are equal.
+    """
     if size is None:
         yield
         return
@@ -202,7 +205,7 @@ def reserve_work_arrays() -> Iterator[None]:
 
 
 def check_size(needed: int, what: str, advice: str) -> None:
-    """Raise ModelTooLarge where a model would need more bytes than the limit. `what` would need them."""
+    """Raise ModelTooLarge if a model would need more bytes than the limit. `what` is the subject of the message."""
     limit = model_limit()
     if needed > limit:
         raise build_too_large_error(
@@ -211,14 +214,16 @@ def check_size(needed: int, what: str, advice: str) -> None:
 
 
 def build_too_large_error(what: str, needed: int, limit: int, advice: str) -> ModelTooLarge:
-    """Return the error that says what would need how much, what the limit is, and what to do."""
+    """Return the error with the needed size, the limit and the advice."""
     sizes = f"{format_size(needed)} for the model, but the limit is {format_size(limit)}"
     return ModelTooLarge(f"{what} would need {sizes}. {advice}", needed, limit)
 
 
 def choose_capacity(needed: int, wanted: int, bytes_of: Callable[[int], int], what: str, advice: str) -> int:
-    """Return the size for an array that must have `needed` places and should have `wanted`: spare places are halved
-    until the model is within the limit. Raise ModelTooLarge where it is not without any."""
+    """Return a capacity of at least `needed` and at most `wanted` entries that keeps the model within the limit.
+
+    Spare entries are halved until it fits. Raise ModelTooLarge if it does not fit without any.
+    """
     limit, extra = model_limit(), max(wanted - needed, 0)
     while extra and bytes_of(needed + extra) > limit:
         extra //= 2
@@ -238,5 +243,5 @@ def count_bytes(value: Any) -> int:
 
 
 def bytes_per_row(array: Any) -> int:
-    """Return the bytes of one row of an array; 0 for one without rows, which has none however large the others are."""
+    """Return the bytes of one row of an array; 0 for an array without rows."""
     return int(array.nbytes) // len(array) if array is not None and len(array) else 0

@@ -1,9 +1,9 @@
-"""The model file: one safetensors file, written whole or not at all, and read only if every bit is right.
+"""Model files: one safetensors file, written atomically and read only if its checksum is correct.
 
-The header holds one JSON document (checksum, format number, learner, settings, labels, precision, ledger), the tensors
-are the arrays of the geometry, the ledger and the feature names. The checksum is the SHA-256 of the whole file with the
-64 digits of the checksum itself replaced by zeros. Everything that a run needs to go on is there: learning A, saving,
-loading and learning B gives the same file as learning A and B, byte for byte.
+The header holds one JSON document: checksum, format number, learner, settings, labels, precision and ledger. The
+tensors are the arrays of the model, the ledger and the feature names. The checksum is the SHA-256 of the whole file
+with the 64 digits of the checksum replaced by zeros. The file holds the complete state of a run: learning A, saving,
+loading and learning B gives the same bytes as learning A and B.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
@@ -54,23 +54,37 @@ from novikoff.model_verifier import (
 from novikoff.part_files import lock_file, name_part, remove_stale_parts
 from novikoff.schema import SchemaError
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+STANDARD_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
+"""File descriptors of outputs that may be a regular file, which must not be replaced."""
 NO_CHECKSUM = "0" * 64
 DTYPE_ORDER = ("u8", "i8", "f8", "f4", "u4", "i4", "f2", "u2", "i2", "i1", "u1", "b1")
-"""Of numbers, as NumPy calls them, in the order in which safetensors writes arrays of them."""
+"""NumPy dtypes in the order in which safetensors writes arrays."""
 SAFETENSORS_NAMES = {"b1": "BOOL"}
-NAMES_PER_CHUNK = 1 << 12  # names that are written at once
+NAMES_PER_CHUNK = 1 << 12  # names encoded per step
 
 
 def save(
     model: OnlineClassifier | BatchEstimator, path: str | os.PathLike[str], *, provenance: dict[str, Any] | None = None
 ) -> None:
-    """Write the model to a file; an existing file is replaced only when the new one is safe on the disk.
+    """Write the model to a file. An existing file is replaced only after the new one is safely on disk.
 
-    Models of novikoff that have learned something can be saved; InputError for anything else, such as a pipeline of
-    scikit-learn. `provenance` is a record of where the model comes from (provenance.py); without one the file depends
-    on the model alone.
+    Parameters
+    ----------
+    model : estimator
+        A fitted model of novikoff.
+    path : str or path
+        The file.
+    provenance : dict, optional
+        A record of the run (`novikoff.provenance`). Without it the file depends on the model alone.
 
+    Raises
+    ------
+    InputError
+        If the model is not fitted, or not a model of novikoff, such as a pipeline of scikit-learn.
+
+    Examples
+    --------
     >>> import tempfile, os
     >>> from novikoff import Perceptron, load, save
     >>> path = os.path.join(tempfile.mkdtemp(), "fruit.model")
@@ -82,7 +96,7 @@ def save(
 
 
 def load_learner(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
-    """Do what `load` does, for commands and servers: an Auto is returned as the learner that does its work."""
+    """Load a model for commands and servers: for an Auto, return the learner inside it."""
     try:
         content = Path(path).read_bytes()
     except OSError as problem:
@@ -94,10 +108,33 @@ def load_learner(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
 
 
 def load(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
-    """Return the model in a file.
+    """Load a model from a file.
 
-    ModelFileError, with the reason, where anything about the file is not right. A kernel with a Python function is not
-    in the file: it is given again as `kernel`.
+    Parameters
+    ----------
+    path : str or path
+        A file that `save` or the command line has written.
+    kernel : function, optional
+        The kernel, if it is a Python function: the file does not hold it.
+
+    Returns
+    -------
+    model : estimator
+        The model, which can predict and go on learning.
+
+    Raises
+    ------
+    ModelFileError
+        If the file can't be read, is damaged, or has a newer format.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from novikoff import Perceptron, load, save
+    >>> path = os.path.join(tempfile.mkdtemp(), "sign.model")
+    >>> save(Perceptron().fit([[-1.0], [1.0]], ["-", "+"]), path)
+    >>> load(path).predict([[2.0]]).tolist()
+    ['+']
     """
     from novikoff.auto import as_auto
 
@@ -111,7 +148,7 @@ def to_bytes(model: OnlineClassifier | BatchEstimator, provenance: dict[str, Any
 
 
 def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Return the provenance in a model file, None where it has none; ModelFileError where the file is not right."""
+    """Return the provenance in a model file, or None; raise ModelFileError if the file is invalid."""
     from novikoff.provenance import check_provenance
 
     try:
@@ -128,7 +165,7 @@ def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 
 
 def check_savable(model: Any) -> None:
-    """Raise InputError, with advice, for anything but a model of novikoff that has learned something."""
+    """Raise InputError, with advice, for anything but a fitted model of novikoff."""
     if is_facade(model) or isinstance(model, OnlineClassifier | BatchEstimator):
         if not model.__sklearn_is_fitted__():
             raise InputError(
@@ -160,7 +197,7 @@ def _find_advice(model: Any) -> str:
 
 
 def snapshot(model: OnlineClassifier | BatchEstimator) -> Callable[[], bytes]:
-    """What makes the file of the model as it is now, later and in another thread; here it is only copied."""
+    """Copy the model; return a function that builds the file content, for use later and in another thread."""
     with shared_lock(working_model_of(model)):
         header, tensors = to_header_and_tensors(model, as_text=_DeferredText)
         copies = {name: value if isinstance(value, _DeferredText) else value.copy() for name, value in tensors.items()}
@@ -172,7 +209,7 @@ def snapshot(model: OnlineClassifier | BatchEstimator) -> Callable[[], bytes]:
 def _build_content(
     header: dict[str, Any], tensors: dict[str, NDArray[Any]], provenance: dict[str, Any] | None = None
 ) -> bytes:
-    # The checksum first, so that it is the first place where these digits can stand.
+    # The checksum comes first, so that its digits are the first match.
     header = {"checksum": NO_CHECKSUM, "format": FORMAT_VERSION, **header}
     metadata = {"novikoff": json.dumps(header)}
     if provenance is not None:
@@ -183,8 +220,7 @@ def _build_content(
 
 
 def _serialize(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> bytes:
-    """As safetensors writes it: the length of the header, the header, and the arrays, those of the largest kind of
-    numbers first, then by name."""
+    """Serialize in safetensors layout: header length, header, arrays by decreasing item size, then by name."""
     order = sorted(tensors, key=lambda name: (DTYPE_ORDER.index(tensors[name].dtype.str[1:]), name))
     about: dict[str, Any] = {"__metadata__": metadata}
     end = 0
@@ -201,7 +237,7 @@ def _serialize(tensors: dict[str, NDArray[Any]], metadata: dict[str, str]) -> by
 def to_header_and_tensors(
     model: OnlineClassifier | BatchEstimator, as_text: Callable[[list[Any]], Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a file holds of a model, and of all models that it is made of."""
+    """Return the header and the arrays of a model, including its members."""
     model = working_model_of(model)
     about = {"learner": name_of(type(model)), "settings": plain_settings_of(model)}
     if not isinstance(model, BatchEstimator):
@@ -219,10 +255,10 @@ def to_header_and_tensors(
 def _run_to_header_and_tensors(
     model: OnlineClassifier, as_text: Callable[[list[Any]], Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a file holds of a learner's run."""
+    """Return the header and the arrays of an online learner."""
     state = checked_state_of(model)
     counters = state.ledger.book
-    tensors = {f"geometry.{name}": _to_contiguous(a) for name, a in state_arrays(trim_state(model, state)).items()}
+    tensors = {f"updater.{name}": _to_contiguous(a) for name, a in state_arrays(trim_state(model, state)).items()}
     tensors |= {
         name: _to_contiguous(a) for name, a in (extra_arrays_of(model, state) | state.feature_sample.tensors()).items()
     }
@@ -248,7 +284,7 @@ def _run_to_header_and_tensors(
 
 
 def from_bytes(content: bytes, origin: str) -> Any:
-    """Return the model in the content of a file; `origin` names it in messages. ModelFileError for any problem."""
+    """Return the model in the content of a file, which messages call `origin`; raise ModelFileError for any problem."""
     header = _check_header(content, origin)
     from safetensors import SafetensorError
     from safetensors.numpy import load as deserialise
@@ -261,8 +297,7 @@ def from_bytes(content: bytes, origin: str) -> Any:
 
 
 def from_header(header: dict[str, Any], tensors: dict[str, NDArray[Any]], origin: str, *, complete: bool = True) -> Any:
-    """Return the model that `to_header_and_tensors` has described. ModelFileError where header and arrays make no
-    model.
+    """Rebuild the model that `to_header_and_tensors` described; raise ModelFileError if they don't fit.
 
     A model that is not `complete`, such as that of a shard, may have fewer features than its encoding.
     """
@@ -308,14 +343,14 @@ def _build_from_header(header: dict[str, Any], tensors: dict[str, NDArray[Any]],
 
 
 def _build_state(model: OnlineClassifier, verified: VerifiedHeader, tensors: dict[str, NDArray[Any]]) -> ModelState:
-    """Return the state of a run, from a header and arrays that were verified."""
+    """Return the state of a run from a verified header and arrays."""
     dtype, features = buffers.dtype(verified.precision), verified.features
     fresh = build_updater(model, features + 1, dtype)
     counts = buffers.zeros(FIRST_LISTED + MAX_LISTED_MISTAKES, "int64")
     counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
     ledger = Ledger(LedgerCounters(counts, tensors["ledger.sums"]))
     state = ModelState(
-        updater=fresh._replace(**{name: tensors[f"geometry.{name}"] for name in state_arrays(fresh)}),
+        updater=fresh._replace(**{name: tensors[f"updater.{name}"] for name in state_arrays(fresh)}),
         ledger=ledger,
         labels=verified.labels,
         features=features,
@@ -332,9 +367,9 @@ def _build_state(model: OnlineClassifier, verified: VerifiedHeader, tensors: dic
 
 
 def _check_header(content: bytes, origin: str) -> dict[str, Any]:
-    """The JSON document of a file that is whole, ours, and of a format that we know."""
+    """Return the header document of an undamaged file of a supported format."""
     broken = ModelFileError(
-        f"{origin}: is damaged or not a model file: its checksum does not fit its content. Restore it from a backup."
+        f"{origin}: is damaged or not a model file: its checksum does not match its content. Restore it from a backup."
     )
     try:
         size = int.from_bytes(content[:8], "little")
@@ -354,16 +389,23 @@ def _check_header(content: bytes, origin: str) -> dict[str, Any]:
 
 
 def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """A whole file at once; at every moment the old one or the new one is there."""
+    """Write a whole file; readers see either the old or the new one."""
     with atomic_writer(path, mode) as write:
         write(content)
 
 
 @contextlib.contextmanager
 def atomic_writer(path: Path, mode: int = 0o666) -> Iterator[Callable[[bytes], object]]:
-    """A file piece by piece: gives what takes the pieces. Temporary file, fsync, rename, fsync of the folder, so that
-    the file that was there is replaced only when the block has ended well. `mode` is less what the umask forbids."""
-    path = Path(os.path.realpath(path))  # what a link points to is replaced, not the link
+    """Yield a writer for a new version of a file, which replaces the old one only if the block succeeds.
+
+    Steps: temporary file, fsync, rename, fsync of the folder. The umask restricts `mode`. Standard streams are written
+    in place.
+    """
+    if is_stream_output(path):
+        with _open_stream_output(path) as stream:
+            yield stream.write
+        return
+    path = Path(os.path.realpath(path))  # replace the target of a link, not the link
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
     remove_stale_parts(path)
@@ -388,13 +430,24 @@ def atomic_writer(path: Path, mode: int = 0o666) -> Iterator[Callable[[bytes], o
         os.close(folder)
 
 
+def is_stream_output(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is written to as it is, not replaced: /dev/stdout, a device or a named pipe."""
+    return str(path) in STANDARD_STREAMS or (os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)))
+
+
+def _open_stream_output(path: Path) -> IO[bytes]:
+    # A duplicate of the descriptor shares its offset: text that the command printed before is not overwritten.
+    number = STANDARD_STREAMS.get(str(path))
+    return open(path, "wb") if number is None else os.fdopen(os.dup(number), "wb")
+
+
 def _remove(temporary: Path) -> None:
     with contextlib.suppress(OSError):
         temporary.unlink()
 
 
 class _DeferredText:
-    """A list that is to become text."""
+    """A list whose conversion to text is deferred."""
 
     def __init__(self, values: list[Any]) -> None:
         self.values = values
@@ -404,7 +457,7 @@ class _DeferredText:
 
 
 def _encode_text(values: list[Any]) -> NDArray[np.uint8]:
-    """JSON as an array of bytes. A piece at a time: other threads need not wait for the whole of a long list."""
+    """Encode JSON as an array of bytes, in pieces, so that other threads can run between them."""
     pieces = (values[k : k + NAMES_PER_CHUNK] for k in range(0, len(values), NAMES_PER_CHUNK))
     text = ",".join(json.dumps(piece, separators=(",", ":"))[1:-1] for piece in pieces)
     found: NDArray[np.uint8] = buffers.frombuffer(f"[{text}]".encode(), "uint8")

@@ -1,8 +1,8 @@
-"""Verification of model files, before anything compiled sees what they hold.
+"""Verification of model files before compiled code uses their content.
 
-A file with a correct checksum may still be made by hand. Here the header is checked field by field, and the arrays
-against the schemas that stand beside each state (`schema.py`). Whatever passes is a model that can predict, learn, be
-saved and be certified without reading or writing outside of its arrays.
+A file with a correct checksum may still be forged. This module checks the header field by field, and the arrays
+against the schemas beside each state (`schema.py`). A verified model can predict, learn, be saved and be certified
+without reading or writing outside its arrays.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ from novikoff.scheme_registry import model_class
 
 MAX_FEATURES = 2**31
 INT64_RANGE = range(-(2**63), 2**63)
-"""Labels that are numbers: arrays of them are of type int64."""
+"""Range of integer labels, which are stored as int64."""
 MAX_JSON_DEPTH = 100
-"""Of lists and objects within each other in a header."""
+"""Maximum nesting of lists and objects in a header."""
 MAX_ENSEMBLE_DEPTH = 8
-"""Of ensembles within each other."""
+"""Maximum nesting of ensembles."""
 PRECISIONS = ("float32", "float64")
 REST_VALUES = ("", UNSEEN, ONE, SEVERAL)
 Tensors = Mapping[str, NDArray[Any]]
 
 
 class VerifiedHeader(NamedTuple):
-    """What the header of a run holds, each field of its type and in its range."""
+    """Header fields of a run, each of its type and in its range."""
 
     precision: str
     features: int
@@ -83,7 +83,7 @@ def check_depth(value: Any) -> None:
 
 
 def build_model(header: dict[str, Any]) -> Any:
-    """Return a model with the settings of a header, which has learned nothing. InputError where there is none."""
+    """Return an unfitted model with the settings of a header; raise InputError for an unknown learner or setting."""
     name, settings = check_text("learner", header.get("learner")), check_dict("settings", header.get("settings"))
     model_type = model_class(name)
     if model_type is None:
@@ -108,7 +108,7 @@ def check_precision(header: dict[str, Any]) -> str:
 
 
 def check_labels(listed: Any, *, optional: bool) -> list[Any]:
-    """Return labels as a file lists them: distinct whole numbers, texts and truth values; None where `optional`."""
+    """Return the labels of a file: distinct integers, texts and Booleans; None where `optional`."""
     labels = check_list("labels", listed)
     known = [label for label in labels if not (optional and label is None)]
     for label in known:
@@ -120,7 +120,7 @@ def check_labels(listed: Any, *, optional: bool) -> list[Any]:
 
 
 def check_reading(header: dict[str, Any], features: int) -> tuple[dict[str, Any] | None, Any]:
-    """Return how the data of a model was read, and the encoding that follows from it, where there is one."""
+    """Return the read options of the training data, and the encoding that follows from them, or None."""
     if header.get("reading") is None:
         return None, None
     reading = check_dict("reading", header["reading"])
@@ -175,7 +175,7 @@ def check_feature_names(names: Any, features: int) -> list[str] | None:
 
 
 def read_json_tensor(tensors: Tensors, name: str) -> Any:
-    """Return the JSON document in an array of bytes; None where there is none of that name."""
+    """Return the JSON document in an array of bytes, or None if there is no array of that name."""
     array = tensors.get(name)
     if array is None:
         return None
@@ -193,8 +193,10 @@ def read_json_tensor(tensors: Tensors, name: str) -> Any:
 
 
 def verify_run(model: OnlineClassifier, header: dict[str, Any], tensors: Tensors, *, complete: bool) -> VerifiedHeader:
-    """Check all that a file holds of a learner's run; InputError for the first problem. A model that is not `complete`
-    may have fewer features than its encoding: it is checked when it is used."""
+    """Check header and arrays of an online learner; raise InputError for the first problem.
+
+    A model that is not `complete` may have fewer features than its encoding, which is checked on use.
+    """
     features, precision = check_features(header), check_precision(header)
     labels = _build_labels(model, header)
     names = check_feature_names(read_json_tensor(tensors, "names"), features)
@@ -202,7 +204,7 @@ def verify_run(model: OnlineClassifier, header: dict[str, Any], tensors: Tensors
     columns = columns_in_file(model, labels)
     sizes = {"features": features, "classes": len(labels), "columns": columns, "slots": (features + 1) * columns}
     known = verify_arrays(ledger.LEDGER_SCHEMA, tensors, sizes, precision, "ledger.")
-    known |= verify_arrays(schema_of(model, features), tensors, sizes, precision, "geometry.")
+    known |= verify_arrays(schema_of(model, features), tensors, sizes, precision, "updater.")
     for prefix, schema in extra_schemas_of(model, features, tensors.keys()).items():
         known |= verify_arrays(schema, tensors, sizes, precision, prefix)
     if has_weights(model) and "sample.counts" in tensors:
@@ -237,11 +239,11 @@ def _check_no_extra_arrays(tensors: Tensors, known: set[str]) -> None:
         raise SchemaError("the arrays of the file", "those of its learner", f"more than that: {shorten(others[0])}")
 
 
-# --- Models that are solved for all data at once ---
+# --- Batch models ---
 
 
 def verify_batch_model(model: BatchEstimator, header: dict[str, Any], tensors: Tensors) -> None:
-    """Check all that a file holds of such a model, but for its members; InputError for the first problem."""
+    """Check header and arrays of a batch model without its members; raise InputError for the first problem."""
     features, precision = check_features(header), check_precision(header)
     labels = check_labels(header.get("labels"), optional=False)
     if not labels:

@@ -1,6 +1,6 @@
-"""Temporary `.part` files: written beside their place, locked while they are written, renamed when they are complete.
+"""Temporary `.part` files: written beside their destination, locked while open, renamed when complete.
 
-A process that is killed leaves its file behind, but not the lock. The next process that writes it removes the old one.
+A killed process leaves its file behind, but not the lock. The next process that writes the destination removes it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ def name_part(path: Path) -> Path:
 
 
 def remove_stale_parts(path: Path) -> None:
-    """Remove temporary files that killed processes have left beside this file. Those that are still being written are
-    locked by their process, or so new that it may not have locked them yet."""
+    """Remove temporary files that killed processes have left beside this file.
+
+    Locked files are kept, and so are new ones, whose process may not have locked them yet.
+    """
     ours = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{12}}\.part")
     with contextlib.suppress(OSError):
         for name in filter(ours.fullmatch, os.listdir(path.parent)):
@@ -37,13 +39,15 @@ def _remove_if_stale(part: Path) -> None:
 
 
 def is_old(status: os.stat_result) -> bool:
-    """Return whether a file has not changed for so long that its process would have locked it."""
+    """Return whether a file has been unchanged for longer than a process needs to lock it."""
     return time.time() - status.st_mtime > STALE_SECONDS
 
 
 def lock_file(number: int) -> bool:
-    """Lock an open file or folder until it is closed; return False where another process has locked it. File systems
-    without locks are taken to have none that is held."""
+    """Lock an open file or folder until it is closed; return False if another process has locked it.
+
+    On file systems without locks, every call succeeds.
+    """
     try:
         import fcntl
 

@@ -24,12 +24,12 @@ FileStatuses = dict[str, tuple[int, int] | None]
 
 
 def read_statuses(titles: list[str]) -> FileStatuses:
-    """Return what is known of inputs before they are read, so that a change while they are read is noticed."""
+    """Return the status of inputs before they are read, to detect changes while they are read."""
     return {title: _read_status(title) for title in titles}
 
 
 def describe_run(version: str, seen: FileStatuses) -> tuple[dict[str, Any], list[str]]:
-    """Return the record of a run that has ended, and the names of files that have changed while they were read."""
+    """Return the record of a finished run, and the names of files that changed while they were read."""
     files, changed = [], []
     for title, status in seen.items():
         about: dict[str, Any] = {"name": os.path.basename(title) or title}
@@ -44,7 +44,7 @@ def describe_run(version: str, seen: FileStatuses) -> tuple[dict[str, Any], list
 
 
 def extend(before: Provenance | None, run: dict[str, Any]) -> Provenance:
-    """Return the provenance of a model that has gone on with another run.
+    """Return the provenance of a model that was trained further in another run.
 
     >>> extend(None, {"novikoff": "1", "created": "2026-01-01T00:00:00Z", "files": []})["format"]
     1
@@ -54,7 +54,7 @@ def extend(before: Provenance | None, run: dict[str, Any]) -> Provenance:
 
 
 def check_provenance(value: Any) -> Provenance:
-    """Return a provenance that was read from a file; SchemaError where it is not one."""
+    """Return a provenance that was read from a file; raise SchemaError if it is malformed."""
     found = check_dict("provenance", value)
     number = check_int("the format of provenance", found.get("format"), 1, 1 << 30)
     if number > FORMAT_VERSION:

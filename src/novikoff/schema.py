@@ -31,14 +31,14 @@ INFINITY = float("inf")
 
 
 class SchemaError(InputError):
-    """An array or a field of a file is not what its schema says."""
+    """An array or a field of a file violates its schema."""
 
     def __init__(self, name: str, expected: str, found: str | float) -> None:
         super().__init__(f"{name} must be {expected}, but is {found}")
 
 
 def shorten(value: Any) -> str:
-    """Return a value as a message shows it, cut where it is long."""
+    """Return a value for a message, truncated if it is long."""
     try:
         text = repr(value)
     except (RecursionError, ValueError):
@@ -50,7 +50,7 @@ def shorten(value: Any) -> str:
 
 
 class NamedSize:
-    """A size that is known by name when a file is verified, or a sum or product of such."""
+    """A size that is known by name when a file is verified, or a sum or product of such sizes."""
 
     def __init__(self, text: str, value: Callable[[Mapping[str, int]], int] | None = None) -> None:
         self.text, self.value = text, value
@@ -66,7 +66,7 @@ class NamedSize:
 
 
 class FreeSize:
-    """A size that the first array with this name decides; the others must agree."""
+    """A size that the first array with this name determines; the others must agree."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -95,11 +95,11 @@ class ArrayCheck(ABC):
 
     @abstractmethod
     def problem(self, array: NDArray[Any], sizes: dict[str, int]) -> tuple[str, Any] | None:
-        """Return what was expected and what was found; None where all is well."""
+        """Return what was expected and what was found, or None for a valid array."""
 
 
 class InRange(ArrayCheck):
-    """All numbers are from `low` to `high`; NaN is not. `column` is the only column of a table that is looked at."""
+    """Check that all numbers are from `low` to `high` and not NaN. `column` selects one column of a table."""
 
     def __init__(self, low: Limit, high: Limit, column: int | None = None) -> None:
         self.low, self.high, self.column = low, high, column
@@ -109,7 +109,7 @@ class InRange(ArrayCheck):
         low, high = _resolve(self.low, sizes), _resolve(self.high, sizes)
         if part.size == 0:
             return None
-        least, most = part.min().item(), part.max().item()  # NaN where any number is NaN
+        least, most = part.min().item(), part.max().item()  # False for NaN
         if low <= least and most <= high:
             return None
         where = "" if self.column is None else f" in column {self.column}"
@@ -133,7 +133,7 @@ def NotNaN(column: int | None = None) -> InRange:  # noqa: N802
 
 
 class OneOf(ArrayCheck):
-    """All numbers are among these."""
+    """Check that all numbers are among these."""
 
     def __init__(self, values: tuple[float, ...]) -> None:
         self.values = values
@@ -144,7 +144,7 @@ class OneOf(ArrayCheck):
 
 
 class Increasing(ArrayCheck):
-    """Each number is larger than the one before it; not smaller, where not `strictly`."""
+    """Check that each number is larger than the one before it, or not smaller unless `strictly`."""
 
     def __init__(self, *, strictly: bool = True) -> None:
         self.strictly = strictly
@@ -157,7 +157,7 @@ class Increasing(ArrayCheck):
 
 
 class Offsets(ArrayCheck):
-    """Where each of several parts begins in an array of this size: from 0, ascending, the end of the last part last."""
+    """Check for offsets of the parts of an array of this size: ascending from 0 to the size."""
 
     def __init__(self, size: Limit) -> None:
         self.size = size
@@ -170,17 +170,17 @@ class Offsets(ArrayCheck):
 
 
 class DistinctWithin(ArrayCheck):
-    """No number comes twice between two of the offsets in another array, which was checked before."""
+    """Check that no number is repeated within a part given by another array of offsets, which is checked before."""
 
     def __init__(self, offsets: str) -> None:
         self.offsets = offsets
 
     def problem(self, array: NDArray[Any], sizes: dict[str, int]) -> tuple[str, Any] | None:
-        return None  # see `verify_arrays`, which has the other array
+        return None  # `verify_arrays` does it, as it has the other array
 
 
 class Entries(ArrayCheck):
-    """Each entry of a short array by its name and its range. Later arrays can use the name as a size."""
+    """Names and ranges of the entries of a short array. Later arrays can use the names as sizes."""
 
     def __init__(self, **ranges: tuple[Limit, Limit]) -> None:
         self.ranges = ranges
@@ -197,7 +197,7 @@ class Entries(ArrayCheck):
 
 
 class EqualTo(ArrayCheck):
-    """The array is this one, which follows from the settings."""
+    """Check that the array equals this one, which follows from the settings."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = values
@@ -238,9 +238,9 @@ EMPTY_SCHEMA = Schema({})
 def verify_arrays(
     schema: Schema, tensors: Mapping[str, NDArray[Any]], sizes: dict[str, int], precision: str, prefix: str = ""
 ) -> set[str]:
-    """Check the arrays of a file; return the names of those that the schema knows. SchemaError for the first problem.
+    """Check the arrays of a file and return the names that the schema knows; raise SchemaError for the first problem.
 
-    `sizes` are the sizes that are known by name; those that the file decides are added.
+    `sizes` are the sizes that are known by name; those that the file determines are added.
     """
     found: dict[str, NDArray[Any]] = {}
     for name, wanted in schema.arrays.items():
@@ -286,7 +286,7 @@ def _dimension(wanted: Dimension, axis: int, array: NDArray[Any], sizes: dict[st
 
 
 def _has_duplicates(array: NDArray[Any], offsets: NDArray[Any]) -> bool:
-    """Whether a number comes twice in a part."""
+    """Whether a number is repeated within a part."""
     parts = np.repeat(np.arange(len(offsets) - 1, dtype=np.uint64), np.diff(offsets))
     keys = np.sort((parts << np.uint64(32)) | array.astype(np.uint64))
     return bool((keys[1:] == keys[:-1]).any())
@@ -296,7 +296,7 @@ def _has_duplicates(array: NDArray[Any], offsets: NDArray[Any]) -> bool:
 
 
 def check_int(name: str, value: Any, low: int, high: int) -> int:
-    """Return a whole number from `low` to `high`; SchemaError for anything else."""
+    """Return an integer from `low` to `high`; raise SchemaError for anything else."""
     if type(value) is not int or not low <= value <= high:
         raise SchemaError(name, f"a whole number from {low} to {high}", shorten(value))
     return value

@@ -171,7 +171,7 @@ class ReferenceClasses(ReferenceAuto):
 
 def numbers(state: Any) -> tuple[Any, ...]:
     """What the votes and the first column of weights are after a run: all that a member has learned."""
-    slots = state.updater.slots.reshape(-1, getattr(state, "stride", 1), 6)[: state.features + 1]
+    slots = state.updater.weights.reshape(-1, getattr(state, "stride", 1), 6)[: state.features + 1]
     return state.updater.scalars.tolist(), [slots[..., k] for k in (1, 3, 5, 2, 4)]
 
 
@@ -334,7 +334,7 @@ def test_weights_of_all_classes_are_in_the_same_units() -> None:
         for label in "abc":
             model.learn_one({"x": 1.0 + ord(label) - ord("a"), label: 1.0}, label)
     model.learn_one({"x": 3000.0, "a": 1.0}, "a")
-    slots = model._state.updater.slots.reshape(-1, model._state.stride, 6)  # type: ignore[union-attr]
+    slots = model._state.updater.weights.reshape(-1, model._state.stride, 6)  # type: ignore[union-attr]
     x = list(model.feature_names_in_).index("x") + 1
     assert slots[x, :3, 0].tolist() == [3000.0] * 3
 

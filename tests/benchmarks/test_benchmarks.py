@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from benchmarks import accuracy_tables, measure, page, tables, texts
-from benchmarks.accuracy_data import rescaled
+from benchmarks.accuracy_data import rescale
 from benchmarks.measure import Failed, Limit, Row, Slope
 from benchmarks.multiclass_data import Split
 from tests.helpers.paths import ROOT
@@ -45,7 +45,7 @@ def test_every_benchmark_can_be_imported() -> None:
 
 def test_ratios_are_taken_in_each_round_and_the_first_round_does_not_count() -> None:
     ours, theirs = iter([9.0, 1.0, 2.0, 4.0]), iter([1.0, 3.0, 2.0, 20.0])
-    row = measure.weigh("row", lambda: next(ours), lambda: next(theirs), 2.0, rounds=3)
+    row = measure.compare_values("row", lambda: next(ours), lambda: next(theirs), 2.0, rounds=3)
     assert (row.ratio, row.low, row.high) == (3.0, 1.0, 5.0)
     assert (row.ours, row.theirs) == (2.0, 3.0)
     assert row.rounds == ((1.0, 3.0), (2.0, 2.0), (4.0, 20.0))
@@ -54,23 +54,25 @@ def test_ratios_are_taken_in_each_round_and_the_first_round_does_not_count() -> 
 
 def test_a_run_shorter_than_start_up_gives_no_row() -> None:
     values = iter([1.0, 1.0, 1.0, 1.0, -0.001, 1.0])
-    row = measure.attempt("row", lambda title: measure.weigh(title, lambda: next(values), lambda: next(values), 2.0, 2))
+    row = measure.attempt(
+        "row", lambda title: measure.compare_values(title, lambda: next(values), lambda: next(values), 2.0, 2)
+    )
     assert isinstance(row, Failed)
     assert "too busy" in row.why
 
 
 def test_limits_are_differences_where_they_have_a_unit() -> None:
     values = itertools.cycle([10.0, 14.0])
-    grown = measure.limit("row", lambda: next(values), lambda: next(values), 1.2, rounds=3)
+    grown = measure.measure_limit("row", lambda: next(values), lambda: next(values), 1.2, rounds=3)
     assert (grown.found, grown.reached()) == (1.4, False)
-    more = measure.limit("row", lambda: next(values), lambda: next(values), 5.0, "MB", rounds=3)
+    more = measure.measure_limit("row", lambda: next(values), lambda: next(values), 5.0, "MB", rounds=3)
     assert (more.found, more.reached()) == (4.0, True)
 
 
 def test_the_slope_of_a_power_is_its_exponent() -> None:
     sizes = (10.0, 100.0, 1000.0)
     rounds = tuple(tuple(c * n**p for n in sizes) for c, p in ((1.0, 1.0), (2.0, 1.02), (0.5, 1.3)))
-    found = measure.slope("row", sizes, rounds)
+    found = measure.measure_slope("row", sizes, rounds)
     assert found.slope == pytest.approx(1.02)
     assert found.low == pytest.approx(1.0)
     assert found.high == pytest.approx(1.3)
@@ -94,11 +96,11 @@ def test_a_row_says_by_how_much_it_falls_short() -> None:
 
 
 def test_results_survive_the_round_trip_through_a_file() -> None:
-    assert tables.tables_of(tables.document([TABLE])) == [TABLE]
+    assert tables.decode_tables(tables.encode_tables([TABLE])) == [TABLE]
 
 
 def test_tables_and_page_show_every_row(tmp_path: Path) -> None:
-    tables.keep([TABLE], tmp_path)
+    tables.save_tables([TABLE], tmp_path)
     shown = (tmp_path / "speed.md").read_text()
     lines = [line for line in shown.splitlines() if line.startswith("|")]
     assert len(lines) == 2 + len(ROWS)
@@ -108,13 +110,13 @@ def test_tables_and_page_show_every_row(tmp_path: Path) -> None:
     assert "fast &lt;b&gt;" in made
     assert "fast <b>" not in made.partition('id="numbers"')[0]
     assert not re.search(r"""(src|href)=["'](https?:)?//""", made.rpartition("</head>")[2])
-    assert tables.kept(tmp_path) == [TABLE]
+    assert tables.load_tables(tmp_path) == [TABLE]
 
 
 def test_shares_of_targets_are_finite_and_sorted() -> None:
     for row in ROWS:
         if isinstance(row, Row | Limit):
-            found, low, high = page.shares(row)
+            found, low, high = page.compute_target_shares(row)
             assert 0 < low <= found <= high < math.inf
             assert (found >= 1) == (row.reached() or (isinstance(row, Row) and not row.holds))
 
@@ -142,7 +144,7 @@ def test_generated_texts_have_the_stated_shape(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
 def test_other_units_are_powers_of_ten(make: Any) -> None:
     X = np.random.default_rng(0).random((5, 40)) + 1
-    split = rescaled(Split(make(X), None, make(X), None), 1)
+    split = rescale(Split(make(X), None, make(X), None), 1)
     ratio = (split.X.toarray() if sp.issparse(split.X) else split.X) / X
     powers = np.log10(ratio)
     assert np.allclose(powers, powers[0], atol=1e-6)
@@ -164,7 +166,7 @@ MEANS = {
 
 
 def list_held_claims(means: accuracy_tables.Means) -> list[bool | None]:
-    return [claim.holds for claim in accuracy_tables.claims(means)]
+    return [claim.holds for claim in accuracy_tables.iter_claims(means)]
 
 
 def test_claims_hold_where_the_numbers_say_so() -> None:
@@ -174,11 +176,11 @@ def test_claims_hold_where_the_numbers_say_so() -> None:
     scaled = {**MEANS, "a": {**MEANS["a"], "other units: auto": 89.4}}
     assert list_held_claims(scaled)[4] is False
     assert list_held_claims({"elec2": {"auto": 85.4, "vw squared": 79.0}})[5] is False
-    assert "b by 2.00 (arow)" in accuracy_tables.page(MEANS)
+    assert "b by 2.00 (arow)" in accuracy_tables.render_results(MEANS)
 
 
 def test_tables_have_a_cell_for_every_column() -> None:
-    lines = list(accuracy_tables.table(MEANS, ["auto", "sklearn PA-I"]))
+    lines = list(accuracy_tables.iter_table_lines(MEANS, ["auto", "sklearn PA-I"]))
     assert {line.count("|") for line in lines} == {4}
     assert lines[2] == "| a | 90.00 | **90.40** |"
     assert lines[3] == "| b | **80.00** |  |"

@@ -148,7 +148,7 @@ def test_resume_refuses_other_settings(tmp_path: Path, data: Path, capsys: pytes
     model = str(tmp_path / "m.model")
     main(["learn", str(data), "--learner", "perceptron", "--save", model, "--quiet"])
     assert main(["learn", str(data), "--resume", model, "--average"]) == 2
-    assert "goes on as it began" in capsys.readouterr().err
+    assert "is resumed with the settings that it began with" in capsys.readouterr().err
     assert main(["learn", str(data), "--resume", model, "--learner", "sgd"]) == 2
     assert main(["learn", str(data), "--learner", "sgd", "--loss", "hinge", "--save", model, "--quiet"]) == 0
     capsys.readouterr()

@@ -122,7 +122,7 @@ def test_standard_output_equals_the_file(tmp_path: Path, capfdbinary: pytest.Cap
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["xor", "--margin", "0.1"], "xor has no --margin: it can be told --attributes, --relevant"),
+        (["xor", "--margin", "0.1"], "xor has no --margin: its options are --attributes, --relevant"),
         (["orthonormal", "--noise", "0.1", "--drift", "2"], "no --noise and no --drift"),
         (["disjunction", "--attributes", "3"], "at least 5, but is 3"),
         (["disjunction", "--noise", "7"], "from 0 to 1, but is 7.0"),
@@ -166,7 +166,7 @@ def test_a_generated_pipe_is_learned_and_ends_when_the_reader_closes() -> None:
     began = time.perf_counter()
     script = "novikoff generate disjunction --examples 1000000000 | head -n 1; exit ${PIPESTATUS[0]}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=env, check=False)
-    assert (done.returncode, len(done.stdout.splitlines()), len(done.stderr.splitlines())) == (2, 1, 1)
+    assert (done.returncode, len(done.stdout.splitlines()), len(done.stderr.splitlines())) == (2, 1, 0)
     assert time.perf_counter() - began < 30
 
 

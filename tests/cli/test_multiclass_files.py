@@ -77,7 +77,7 @@ def test_a_late_third_label_restarts_as_multiclass(
     assert main(["learn", str(two), str(three), "--save", str(models[0])]) == 0
     shown = capsys.readouterr()
     assert f"{three}:1: " in shown.err
-    assert "Starting again with --multiclass kesler" in shown.err
+    assert "Restarting with --multiclass kesler" in shown.err
     run_json(capsys, "learn", two, three, "--multiclass", "kesler", "--save", models[1])
     assert models[0].read_bytes() == models[1].read_bytes()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(three.read_bytes())))
@@ -146,7 +146,7 @@ def test_queries_are_not_split_by_blocks(block: int, tmp_path: Path) -> None:
     path = tmp_path / "q.txt"
     path.write_text(RANKED)
     model = QueryRanking(Perceptron(average=True))
-    model._build_file_trainer(DataReader([str(path)], ReadOptions(block=block, threads=1))).once()
+    list(model._build_file_trainer(DataReader([str(path)], ReadOptions(block=block, threads=1))).learn_pass())
     rows = [line.split() for line in RANKED.splitlines()]
     X = np.zeros((len(rows), 4), np.float32)
     for i, row in enumerate(rows):

@@ -280,7 +280,7 @@ def test_a_connection_closed_while_idle_is_reopened(service: Service, waits: lis
 def test_retries_are_limited(service: Service, waits: list[float]) -> None:
     with Client(service.url, retries=2) as talker:
         service.trouble = ["leave before"] * 9
-        with pytest.raises(ServiceError, match="does not answer") as caught:
+        with pytest.raises(ServiceError, match="does not respond") as caught:
             talker.models()
         assert (caught.value.status, len(service.asked)) == (0, 3)
         service.trouble, service.asked = [(503, {})] * 9, []
@@ -288,7 +288,7 @@ def test_retries_are_limited(service: Service, waits: list[float]) -> None:
             talker.models()
         assert (caught.value.status, len(service.asked)) == (503, 3)
         service.trouble = ["nonsense"]
-        with pytest.raises(ServiceError, match="does not answer as novikoff serve does"):
+        with pytest.raises(ServiceError, match="is not a novikoff server"):
             talker.models()
 
 
@@ -324,7 +324,7 @@ def test_streams_are_sent_in_blocks(service: Service, waits: list[float], monkey
 def test_a_truncated_response_is_an_error(service: Service) -> None:
     with Client(service.url, retries=0) as talker:
         service.trouble = ["short"]
-        with pytest.raises(ServiceError, match="does not answer"):
+        with pytest.raises(ServiceError, match="does not respond"):
             talker.download("a")
 
 

@@ -371,7 +371,7 @@ def test_compare_shuffles_built_in_sets_and_warns_of_sorted_files(
 def test_learn_shows_progress_while_it_partitions(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("novikoff.cli.options.shuffle_options.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("novikoff.cli.options.run_options.SECONDS_BETWEEN_LINES", 0.0)
     assert main(["learn", str(sorted_file(tmp_path / "d.csv")), "--shuffle"]) == 0
     assert f"Shuffling: {ROWS:,} examples read (" in capsys.readouterr().err
 

@@ -134,8 +134,7 @@ def test_a_closed_output_pipe_ends_the_run(unbuffered: str, tmp_path: Path) -> N
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 2
-    assert "the reader of the output went away before everything was written." in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("places", [1, 2, 4])

@@ -158,15 +158,15 @@ def test_a_run_resumes_after_the_scheduler_dies(
                     scheduler.kill()
                     scheduler.wait()
 
-            with pytest.raises(InputError, match="The scheduler went away"):
-                learner.fit(names, onlooker=kill)
+            with pytest.raises(InputError, match="The connection to the scheduler was lost"):
+                learner.fit(names, on_round=kill)
     finally:
         for process in (scheduler, worker):
             process.kill()
             process.wait()
     seen: list[int] = []
     again = DistributedLearner(SGD(average=True), rounds=ROUNDS, mixing=mixing, client=client, checkpoint=checkpoint)
-    again.fit(names, onlooker=lambda number, _: seen.append(number))
+    again.fit(names, on_round=lambda number, _: seen.append(number))
     assert seen == [3]
     from novikoff.distributed.worker_tasks import serialize_model
 
@@ -175,7 +175,7 @@ def test_a_run_resumes_after_the_scheduler_dies(
 
 BROKEN = {
     "import sys; sys.modules['novikoff'] = None": "has no novikoff",
-    "import novikoff; novikoff.__version__ = '0.0.9'": "has novikoff 0.0.9, and this is",
+    "import novikoff; novikoff.__version__ = '0.0.9'": "has novikoff 0.0.9, this process has",
 }
 
 
@@ -243,9 +243,9 @@ def test_waiting_for_lost_workers_is_limited(monkeypatch: pytest.MonkeyPatch) ->
         engine._submit_pending()
         monkeypatch.setattr(dask_executor, "WORKER_TIMEOUT_SECONDS", 1.0)
         client.cluster.scale(0)
-        with pytest.raises(InputError, match="lost all its workers, and none came back"):
+        with pytest.raises(InputError, match="lost all its workers"):
             engine.results([handle])
-        with pytest.raises(InputError, match="has no workers, and none came within 1 s"):
+        with pytest.raises(InputError, match="has had no workers for 1 s"):
             DaskExecutor(client)
 
 
@@ -289,11 +289,11 @@ def test_arrays_bags_frames_and_delayed_batches_are_learned(client: Any) -> None
     assert to_bytes(alone.model_) == to_bytes(Perceptron(passes=2).fit(*pairs[0]))
     halves = DistributedLearner(Perceptron(), rounds=2, client=client).fit(delayed[0][0], delayed[0][1])
     assert to_bytes(halves.model_) == to_bytes(alone.model_)
-    with pytest.raises(InputError, match="give the labels, too"):
+    with pytest.raises(InputError, match="without labels"):
         DistributedLearner(AROW(), rounds=1, client=client).fit(arrays[0])
-    with pytest.raises(InputError, match="y must be in parts"):
+    with pytest.raises(InputError, match="y must be a Dask collection"):
         DistributedLearner(AROW(), rounds=1, client=client).fit(arrays[0], y)
-    with pytest.raises(InputError, match="a label for each row"):
+    with pytest.raises(InputError, match="rows, but y has"):
         DistributedLearner(AROW(), rounds=1, client=client).fit(arrays[0], arrays[1][:200])
 
 
@@ -307,7 +307,7 @@ def _build_batch_list(k: int) -> Any:
 
 
 def test_a_shard_that_is_missing_is_named_by_its_worker(client: Any, names: list[str]) -> None:
-    with pytest.raises(InputError, match=r"nowhere\.svm: there is no such file on this worker"):
+    with pytest.raises(InputError, match=r"nowhere\.svm: the file does not exist on this worker"):
         DistributedLearner(AROW(), rounds=1, client=client).fit([*names, "/tmp/nowhere.svm"])  # noqa: S108 - it is not there
 
 
@@ -348,14 +348,14 @@ def test_the_command_line_learns_on_a_cluster(
     plain = str(tmp_path / "plain.json")
     assert main(["learn", names[0], "--learner", "perceptron", "--certificate", plain, "--quiet"]) == 0
     assert main(["verify", plain, names[0], "--scheduler", client.scheduler.address]) == 2
-    assert "is not of a cluster: leave out --scheduler" in capsys.readouterr().err
+    assert "is not a certificate of a cluster: leave out --scheduler" in capsys.readouterr().err
     assert main([*base, "--passes", "3"]) == 2
     assert "say --rounds" in capsys.readouterr().err
     assert main([*base, "--learner", "voted-perceptron", "--quiet"]) == 2
-    assert "use Perceptron(average=True)" in capsys.readouterr().err
+    assert "Use Perceptron(average=True)" in capsys.readouterr().err
     assert main([*base, "--workers", "2"]) == 2
     assert main(["cluster", "learn", pattern, "--scheduler", "nonsense", "--quiet"]) == 2
-    assert "nonsense: there is no scheduler" in capsys.readouterr().err
+    assert "nonsense: the scheduler can't be reached" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -384,7 +384,7 @@ def test_the_command_line_starts_its_own_cluster(names: list[str], tmp_path: Pat
     failed = subprocess.run(lost, capture_output=True, text=True, timeout=120, check=False)
     assert (failed.returncode, failed.stdout) == (2, "")
     (sentence,) = failed.stderr.splitlines()  # nothing of what Dask has to say of it
-    assert "lost.svm: there is no such file on this worker" in sentence
+    assert "lost.svm: the file does not exist on this worker" in sentence
     message, ledger = run_rounds(LocalExecutor(), _files(names), Plan(prepare_model(AROW(), 2), 2, "uniform"))
     from novikoff.distributed.worker_tasks import deserialize_model
 

@@ -16,15 +16,15 @@ from xml.etree import ElementTree
 import pytest
 
 import novikoff
-from docs.builder.notebooks import cells
-from docs.builder.pictures import PICTURES, figure
-from docs.builder.staging import PICTURE, notebooks, pages
+from docs.builder.notebooks import read_cells
+from docs.builder.pictures import PICTURES, render_figure
+from docs.builder.staging import PICTURE, list_notebooks, list_pages
 from tests.helpers.paths import ROOT
 from tests.helpers.run_documentation import PageRunner, parse_blocks
 
 SLOW = {"docs/multiclass.md", "docs/ensembles.md", "docs/network.md", "docs/experiments.md", "docs/cluster.md"}
 """What takes long: whole data sets in many learners."""
-RUN = [path for path in pages() if path.is_relative_to(ROOT / "docs")]
+RUN = [path for path in list_pages() if path.is_relative_to(ROOT / "docs")]
 
 
 def name(path: Path) -> str:
@@ -75,10 +75,10 @@ def test_every_block_of_a_page_runs(page: Path, tmp_path: Path) -> None:
         reader.read()
 
 
-@pytest.mark.parametrize("notebook", [pytest.param(path, id=path.stem) for path in notebooks()])
+@pytest.mark.parametrize("notebook", [pytest.param(path, id=path.stem) for path in list_notebooks()])
 def test_every_cell_of_a_notebook_runs(notebook: Path) -> None:
     names: dict[str, object] = {}
-    for cell in cells(notebook):
+    for cell in read_cells(notebook):
         if cell["cell_type"] == "code":
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
@@ -91,7 +91,7 @@ def test_every_cell_of_a_notebook_runs(notebook: Path) -> None:
 
 
 def test_every_link_of_a_page_exists() -> None:
-    for page in pages():
+    for page in list_pages():
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / link).exists(), (name(page), link)
 
@@ -122,12 +122,12 @@ def test_every_command_has_a_page() -> None:
 
 @pytest.mark.parametrize("page", sorted(PICTURES))
 def test_pictures_are_small_and_complete(page: str) -> None:
-    drawn = figure(page)
+    drawn = render_figure(page)
     assert len(drawn) < 60_000
     parts = [element.tag.rpartition("}")[2] for element in ElementTree.fromstring(drawn).iter()]  # noqa: S314
     assert {"svg", "title", "figcaption"} <= set(parts)
     assert sum(tag in ("polyline", "rect", "circle", "polygon") for tag in parts) >= 3
-    assert figure(page) == drawn
+    assert render_figure(page) == drawn
 
 
 def test_the_site_builds_without_warnings_and_loads_nothing_external(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_the_site_builds_without_warnings_and_loads_nothing_external(tmp_path: P
     )
     assert done.returncode == 0, done.stderr
     made = sorted((tmp_path / "site").rglob("*.html"))
-    assert len(made) > len(pages())
+    assert len(made) > len(list_pages())
     loads = re.compile(
         r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?(?:https?:)?//|<link\b[^>]*\bhref=["']?(?:https?:)?//(?!.*rel=["']?canonical)"""
     )

@@ -246,7 +246,7 @@ def test_the_text_shows_mistakes_and_bounds_and_progress_is_shown(tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["noise", "--margin", "0.1"], "noise has no --margin: it can be told --attributes, --relevant"),
+        (["noise", "--margin", "0.1"], "noise has no --margin: its options are --attributes, --relevant"),
         (["drift", "--attributes", "100"], "must be a power of 2"),
         (["drift", "--attributes", "64", "--drift", "63"], "at most 62"),
         (["margin", "--epsilon", "1"], "between 0 and 1"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from novikoff.theory.bounds import Evidence
+from novikoff.theory.bound_declaration import Evidence
 from tests.helpers.streams import evidence
 
 BOUND_ARGUMENTS: dict[str, Any] = {

@@ -111,7 +111,7 @@ class Check:
         try:
             scores = self.model.decision_function(same) if hasattr(self.model, "decision_function") else None
             chosen = self.model.predict(same)
-        except ValueError as problem:  # features came between the look at their number and the call
+        except ValueError as problem:  # features were added between reading their number and the call
             if "feature" not in str(problem):
                 raise
             return

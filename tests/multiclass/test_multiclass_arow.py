@@ -75,7 +75,7 @@ def test_several_preferences_are_one_update_along_their_mean(update: Any) -> Non
     step = 1.0 / (square * (1.0 + 2 * 0.25) + r)
     assert model.coef_ == pytest.approx(np.outer([1.0, -0.5, -0.5], step * x))
     state: Any = model._state
-    variances = state.updater.slots.reshape(3, state.stride, 2)[1:, :3, 1].T
+    variances = state.updater.weights.reshape(3, state.stride, 2)[1:, :3, 1].T
     assert variances == pytest.approx(1.0 - np.outer([1.0, 0.25, 0.25], step * x * x))
 
 

@@ -95,7 +95,7 @@ class KeslerReference:
             return None
         if is_penalised(self.inner):
             return self.binary.coef_[0]
-        slots = self.binary._state.updater.slots
+        slots = self.binary._state.updater.weights
         return (slots[:, 0] if slots.ndim == 2 else slots)[1 : self.k * self.n + 1].astype(float)
 
     def learn(self, x: list[float], y: int, update: str) -> None:
@@ -390,11 +390,11 @@ def test_p_norm_columns_have_one_unit(p: float) -> None:
     """Else scores of different classes could not be compared; θ is that of the learner alone."""
     X, y = draw_examples(6)
     model = make_scheme("one-vs-all", make_base_learner("p-norm-perceptron", p=p)).fit(csr(X), y)
-    slots = model._state.updater.slots.reshape(-1, model._state.stride, 2)
+    slots = model._state.updater.weights.reshape(-1, model._state.stride, 2)
     for c in range(5):
         alone = make_base_learner("p-norm-perceptron", p=p).fit(csr(X), np.where(y == c, 1, -1))
         theirs = alone._state.updater
-        assert slots[: X.shape[1] + 1, c, 1].tolist() == theirs.slots[:, 1].tolist()
+        assert slots[: X.shape[1] + 1, c, 1].tolist() == theirs.weights[:, 1].tolist()
         unit = (theirs.scalars[0] / model._state.updater.scalars[0]) ** (p - 1)
         assert model.coef_[c] == pytest.approx(alone.coef_[0] * unit, rel=1e-12)
 

@@ -80,7 +80,7 @@ def test_the_gradient_is_that_of_finite_differences(seed: int, loss: Any, hidden
         assert forward(before, rows, 0, 3, desk)
         return float(output_error(before, y, 3, desk))
 
-    for name in ("slots", "deep", "top"):
+    for name in ("weights", "deep", "top"):
         weights, moved = getattr(before, name).reshape(-1), getattr(after, name).reshape(-1)
         for j in range(len(weights)):
             old, h = weights[j], 1e-5
@@ -187,10 +187,10 @@ def test_late_features_start_with_the_weights_they_would_have_had() -> None:
         terms = {j: v for j, v in enumerate(x) if v != 0.0}
         early.learn_one(terms, label)
         late.learn_one(terms, label)
-    late_row, early_row = late._require_fitted().updater.slots[:6], early._require_fitted().updater.slots[:6]
+    late_row, early_row = late._require_fitted().updater.weights[:6], early._require_fitted().updater.weights[:6]
     assert late_row.shape == early_row.shape
-    fresh = MultilayerPerceptron()._spec().build_updater(20, np.float64).slots
-    assert (early._require_fitted().updater.slots[7:11] == fresh[7:11]).all()
+    fresh = MultilayerPerceptron()._spec().build_updater(20, np.float64).weights
+    assert (early._require_fitted().updater.weights[7:11] == fresh[7:11]).all()
 
 
 def test_initial_weights_depend_on_seed_layer_and_position_only() -> None:
@@ -271,7 +271,7 @@ def test_an_incomplete_mini_batch_waits() -> None:
     X, y = stream(6)
     network = MultilayerPerceptron(batch_size=100).partial_fit(X, y)
     assert network.ledger_.updates == 0
-    assert (network.coefs_[0] == MultilayerPerceptron()._spec().build_updater(6, np.float64).slots[1:]).all()
+    assert (network.coefs_[0] == MultilayerPerceptron()._spec().build_updater(6, np.float64).weights[1:]).all()
 
 
 def test_bad_settings_are_refused() -> None:

@@ -422,7 +422,7 @@ CELL = rb'(?:"(?:[^"]++|"")*+(?:"|\Z))?+[^%s\n]*+'
 
 
 def records(content: bytes, delimiter: bytes) -> Iterator[tuple[int, int, bytes, bool]]:
-    """Where each record of a table begins and ends, what it is, and whether it has an end."""
+    """Return start, end and kind of each record of a table, and whether it is terminated."""
     cell = CELL % delimiter
     record = re.compile(cell + rb"(?:" + delimiter + cell + rb")*+", re.DOTALL)
     at = 0
@@ -563,7 +563,7 @@ class Fuzz:
         self.note[: ABOUT + len(content)] = about + content
 
     def parse(self, rng: random.Random, number: int) -> None:
-        """The same block twice: at the end of memory with an unused parser, at its beginning with a used one."""
+        """Parse a block twice: at the end of memory with a new parser, at its beginning with a used one."""
         fmt, how = rng.choice(FORMATS[self.kind]), {"named": rng.random() < 0.4, "unlabelled": rng.random() < 0.3}
         content = generate_text(rng, self.kind, fmt)
         self.write_down("parse", number, (fmt, how), content)
@@ -648,7 +648,7 @@ class Fuzz:
 
     def through_cache(self, rng: random.Random, path: Path, options: dict[str, Any], whole: Any) -> None:
         beside = cache_path(str(path))
-        for when in ("made", "read", "damaged", "made anew"):
+        for when in ("made", "read", "damaged", "rebuilt"):
             if when == "damaged" and beside.exists():
                 stored = bytearray(beside.read_bytes())
                 stored[rng.randrange(len(stored))] ^= 1 << rng.randint(0, 7)

@@ -109,10 +109,10 @@ sys.exit("the file was taken")
     ("learner", "array", "at", "value"),
     [
         ("Perceptron", "ledger.counts", 4, 2**40),  # how many mistakes are listed
-        ("Elimination", "geometry.scalars", 1, 2**40),  # how many literals are left
-        ("VotedPerceptron", "geometry.ends", 1, 2**40),  # where the terms of a mistake end
-        ("VotedPerceptron", "geometry.indices", 0, 2**32 - 1),
-        ("Halving", "geometry.version", 0, 2**32 - 1),  # the number of a hypothesis
+        ("Elimination", "updater.scalars", 1, 2**40),  # how many literals are left
+        ("VotedPerceptron", "updater.ends", 1, 2**40),  # where the terms of a mistake end
+        ("VotedPerceptron", "updater.indices", 0, 2**32 - 1),
+        ("Halving", "updater.version", 0, 2**32 - 1),  # the number of a hypothesis
     ],
 )
 def test_1_a_model_file_with_a_wrong_index_is_refused(

@@ -34,7 +34,7 @@ from novikoff import (
 from novikoff.certificates.certificate import Certificate, build_certificate
 from novikoff.certificates.data_source import ArraySource
 from novikoff.cli.main import main
-from novikoff.cli.options.online_to_batch_options import METHODS
+from novikoff.cli.options.model_options import METHODS
 from novikoff.linear.auto import BinaryAuto
 from novikoff.reports import batch_certificate_page, formatting
 from novikoff.reports.certificate_page import build_page
@@ -302,7 +302,7 @@ def test_every_tile_of_the_dashboard_names_the_run() -> None:
         "Waiting for their label",
     ]
     assert "rror" not in "".join(one[0] for one in TILE.findall(server))
-    script = dashboard.read_dashboard_file("chosen.js")[0].decode()
+    script = dashboard.read_dashboard_file("model_view.js")[0].decode()
     assert "of the run: ${shown(model.mistakes)} of ${count(model.examples" in script
     assert "of the run, on its last ${count(model.recent.examples" in script
     heads = re.findall(r"<th[^>]*>([^<]*)</th>", html)

@@ -83,9 +83,9 @@ def test_lines_that_arrive_while_they_are_answered_are_not_lost(server: Server) 
             connection.request("POST", path, arriving(), NDJSON | {"Accept": accept})
             return [json.loads(line) for line in connection.getresponse().read().splitlines()]
 
-    lessons = [b'{"features": {"a%d": 1}, "label": %d}\n' % (k, k % 2) for k in range(20)]
+    examples = [b'{"features": {"a%d": 1}, "label": %d}\n' % (k, k % 2) for k in range(20)]
     for accept in ("application/x-ndjson", "application/json"):
-        assert ask("/v1/models/slow/learn", lessons, accept)[-1]["examples"] == 20
+        assert ask("/v1/models/slow/learn", examples, accept)[-1]["examples"] == 20
     examples = [b'{"features": {"a%d": 1}}\n' % k for k in range(20)]
     assert len(ask("/v1/models/slow/predict?keep=false", examples, "application/x-ndjson")) == 20
 
@@ -316,12 +316,12 @@ def test_status_metrics_and_inspection_are_served(server: Server) -> None:
 
 
 def test_invalid_creations_are_refused(server: Server) -> None:
-    for body in ({"name": "../x"}, {"name": "a" * 65}, {"name": "x", "learner": "nobody"}, {"name": "x", "settings": 1},
+    for body in ({"name": "../x"}, {"name": "a" * 65}, {"name": "x", "learner": "none"}, {"name": "x", "settings": 1},
                  {"name": "x", "settings": {"learning_rate": -1}}, {"name": "x", "settings": {"wings": 2}}, {}, [], "x",
                  None,
                  {"name": "x", "learner": "bagging"}, {"name": "x", "learner": "winnow"},
                  {"name": "x", "learner": "p-norm-perceptron"}, {"name": "x", "settings": {"learning_rate": "fast"}},
-                 {"name": "x", "challenges": "nobody"},
+                 {"name": "x", "challenges": "unknown"},
                  {"name": "x", "learner": "kesler", "settings": {"estimator": 3}},
                  {"name": "x", "learner": "kesler", "settings": {"estimator": {"name": 3}}}):  # fmt: skip
         status, said = server.ask("POST", "/v1/models", json.dumps(body).encode())

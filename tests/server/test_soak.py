@@ -31,7 +31,7 @@ class Customer(threading.Thread):
         """`pause`: seconds from one request to the next; 0 for as soon as it is answered."""
         super().__init__()
         self.pause = pause
-        self.port, self.model, self.until, self.luck = port, name, until, random.Random(seed)
+        self.port, self.model, self.until, self.rng = port, name, until, random.Random(seed)
         self.learned = self.asked = 0
         self.ids: list[str] = []
         self.problems: list[str] = []
@@ -45,20 +45,20 @@ class Customer(threading.Thread):
                 time.sleep(max(0.0, next_at - time.monotonic()))
 
     def _one(self, line: http.client.HTTPConnection) -> None:
-        how = self.luck.random()
+        how = self.rng.random()
         if how < 0.5:
             self.ids.append(self._ask(line, "predict", {"features": self._x()})["id"])
             self.ids = self.ids[-50:]
         elif how < 0.7:
-            self._learn(line, {"features": self._x(), "label": self.luck.choice("ab")})
+            self._learn(line, {"features": self._x(), "label": self.rng.choice("ab")})
         elif how < 0.9 and self.ids:
-            name = self.ids.pop(self.luck.randrange(len(self.ids)))
-            self._learn(line, {"id": name, "label": self.luck.choice("ab")})
+            name = self.ids.pop(self.rng.randrange(len(self.ids)))
+            self._learn(line, {"id": name, "label": self.rng.choice("ab")})
         elif how < 0.97:
-            lines = (json.dumps({"features": self._x(), "label": self.luck.choice("ab")}) for _ in range(50))
+            lines = (json.dumps({"features": self._x(), "label": self.rng.choice("ab")}) for _ in range(50))
             self._learn(line, "\n".join(lines).encode())
         else:
-            self._ask(line, self.luck.choice(["ledger", "inspect", "history"]), None)
+            self._ask(line, self.rng.choice(["ledger", "inspect", "history"]), None)
 
     def _learn(self, line: http.client.HTTPConnection, body: object) -> None:
         self.learned += self._ask(line, "learn", body)["examples"]
@@ -77,7 +77,7 @@ class Customer(threading.Thread):
         return {"examples": 0, "id": "", **found}
 
     def _x(self) -> dict[str, float]:
-        return {f"f{self.luck.randrange(500)}": self.luck.gauss(0, 1) for _ in range(10)}
+        return {f"f{self.rng.randrange(500)}": self.rng.gauss(0, 1) for _ in range(10)}
 
 
 def resident(number: int) -> float:

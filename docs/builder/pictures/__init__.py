@@ -1,7 +1,7 @@
-"""One picture for each learner's page, drawn by the learner itself.
+"""Draw one picture for the page of each learner, with the learner itself.
 
-A new one is a function in a module of this folder, with the name of the page and `@picture` before it. It learns a
-small stream and gives a plot and a sentence. The same code gives the same bytes.
+To add one, write a function in a module of this folder with the name of the page and the decorator `@picture`. It
+learns a small stream and returns a plot and a caption. The same code gives the same bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ for module in ("two_classes", "many_outcomes", "ensembles"):
     import_module(f"{__name__}.{module}")
 
 
-def figure(name: str) -> str:
-    """A piece of HTML for the page of this name."""
+def render_figure(name: str) -> str:
+    """Return the HTML figure for the page of this name."""
     plot, says = PICTURES[name]()
     return f'<figure class="picture">{plot.svg(says)}<figcaption>{escape(says)}</figcaption></figure>\n'

@@ -1,4 +1,4 @@
-"""What the pictures share: how they are registered, regions of the plane, lines, staircases of mistakes."""
+"""Register pictures, and draw regions of the plane, lines, and mistakes over time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from docs.builder.drawing import CELLS, Plot
-from docs.builder.streams import grid
+from docs.builder.streams import make_grid
 
 Picture = tuple[Plot, str]
 PICTURES: dict[str, Callable[[], Picture]] = {}
@@ -21,33 +21,33 @@ def picture(draw: Callable[[], Picture]) -> Callable[[], Picture]:
     return draw
 
 
-def plane(model: Any, X: Any, y: Any, names: Sequence[str] = SIDES) -> Plot:
-    """The regions of a learned model, and examples; classes are 0, 1, 2 …"""
+def draw_plane(model: Any, X: Any, y: Any, names: Sequence[str] = SIDES) -> Plot:
+    """Draw the regions of a model, and examples; classes are 0, 1, 2 …"""
     plot = Plot(SQUARE, SQUARE, names=("x₁", "x₂"))
-    plot.regions(np.asarray(model.predict(grid(*CELLS))).reshape(CELLS[1], CELLS[0]))
+    plot.regions(np.asarray(model.predict(make_grid(*CELLS))).reshape(CELLS[1], CELLS[0]))
     for label, name in enumerate(names):
         plot.dots(X[y == label].tolist(), label, name)
     return plot
 
 
-def boundary(plot: Plot, model: Any, colour: int, name: str, *, dashed: bool = False) -> None:
-    """The line w·x = 0 of a learner in the plane."""
+def draw_boundary(plot: Plot, model: Any, colour: int, name: str, *, dashed: bool = False) -> None:
+    """Draw the line w·x = 0 of a learner in the plane."""
     (a, b), c = model.coef_[0], float(np.ravel(model.intercept_)[0])
     plot.line([(x, -(a * x + c) / b) for x in (-1.5, 1.5)], colour, name, dashed=dashed, wide=2.5)
 
 
-def counted(model: Any) -> list[tuple[float, float]]:
-    """Mistakes against examples, as a staircase."""
+def list_mistakes(model: Any) -> list[tuple[float, float]]:
+    """Return (examples, mistakes) points of a ledger."""
     ledger = model.ledger_
     times = ledger.mistake_times.tolist()
     return [(0, 0), *((t, (k + 1) * ledger.stride) for k, t in enumerate(times)), (ledger.examples, ledger.mistakes)]
 
 
-def staircase(plot: Plot, model: Any, colour: int, name: str) -> None:
-    plot.line(counted(model), colour, f"{name}: {model.ledger_.mistakes}", steps=True)
+def draw_staircase(plot: Plot, model: Any, colour: int, name: str) -> None:
+    plot.line(list_mistakes(model), colour, f"{name}: {model.ledger_.mistakes}", steps=True)
 
 
-def marked(plot: Plot, points: Sequence[tuple[float, float]], colour: int, name: str) -> None:
-    """A line with dots on it."""
+def draw_marked_line(plot: Plot, points: Sequence[tuple[float, float]], colour: int, name: str) -> None:
+    """Draw a line with dots on it."""
     plot.line(points, colour, name)
     plot.dots(points, colour)

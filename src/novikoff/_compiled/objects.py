@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 UPDATER_PATTERN = re.compile(r"\(novikoff\.(core\.updaters|linear|boolean)\.[\w.]+ <f[48]")
 """In a signature, the class of the updater and the precision of its weights, which are its first field."""
-COMPILE_SECONDS = {"learn_many": 2.0, "parse": 2.6, "parse_records": 2.3, "learn_network": 2.0, "learn": 1.0}
+COMPILE_SECONDS = {"learn_multiclass": 2.0, "parse": 2.6, "parse_records": 2.3, "learn_network": 2.0, "learn": 1.0}
 DEFAULT_COMPILE_SECONDS = 0.4
 COMPILER_FILES = ("_compiled/compiler.py", "_compiled/entry_points.py", "_compiled/cpu.py", "_compiled/jit.py")
 KERNEL_MODULES = tuple(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # commands import this module before they know whether they n
     from novikoff.data.rows import Rows
     from novikoff.memory_limit import Growth
     from novikoff.schema import Schema
-    from novikoff.theory.bounds import Bound
+    from novikoff.theory.bound_declaration import Bound
 
 
 # --- State ---

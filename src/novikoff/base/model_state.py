@@ -53,7 +53,7 @@ class ModelState:
     @property
     def room(self) -> int:
         """For how many features there are slots."""
-        return len(self.updater.slots) - 1
+        return len(self.updater.weights) - 1
 
     def ensure_capacity(self, features: int) -> None:
         if features > self.room:

@@ -40,7 +40,7 @@ from novikoff.errors import InputError
 from novikoff.ledger import Ledger
 from novikoff.memory_limit import Growth, check_size
 from novikoff.schema import Schema
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 TIE_SIGNS = {"positive": 1.0, "negative": -1.0}
 FIT_SETTINGS = ("passes", "shuffle", "random_state")

@@ -16,7 +16,7 @@ from novikoff.errors import FeatureRangeError, InputError, WeightOverflowError
 
 def check_valid_rows(model: Any, state: ModelState, rows: Rows) -> None:
     """Raise InputError at the first row that can't be learned."""
-    largest, slots = max_sq_norm.function(state.updater.slots), state.features + 1
+    largest, slots = max_sq_norm.function(state.updater.weights), state.features + 1
 
     def take(part: Rows, start: int, canonical: bool) -> int:
         good = loop.first_invalid_row(part, count_rows(part), slots, largest, canonical)
@@ -71,7 +71,7 @@ def build_overflow_error(row: int, *, nothing_stands: bool) -> WeightOverflowErr
 
 def check_writeable(state: ModelState) -> None:
     """Raise InputError for a model whose arrays can't be changed."""
-    flags = getattr(getattr(state.updater, "slots", None), "flags", None)
+    flags = getattr(getattr(state.updater, "weights", None), "flags", None)
     if flags is not None and not flags.writeable:
         raise InputError(
             "The arrays of this model are read-only, so it can predict but not learn: load it without mmap_mode."

@@ -35,7 +35,7 @@ def learn_passes(
     A batch smaller than the model is checked first. A larger one is learned at once, and the model is restored if
     that fails: copying the model is then cheaper than reading the batch twice.
     """
-    backup = state.copy() if len(rows.values) >= state.updater.slots.size else None
+    backup = state.copy() if len(rows.values) >= state.updater.weights.size else None
     if backup is None:
         model._check_rows(state, rows)
     before, first = state.ledger.mistakes, -1

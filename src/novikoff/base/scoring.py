@@ -31,7 +31,7 @@ def final_weights(state: ModelState) -> NDArray[np.float64]:
 def build_weight_scorer(state: ModelState, weights: NDArray[np.float64]) -> LoopScorer:
     """Return a function that scores canonical rows by w·x."""
     bias, slots = state.updater.bias, state.features + 1
-    largest = max_sq_norm.function(state.updater.slots)
+    largest = max_sq_norm.function(state.updater.weights)
     return lambda rows, canonical, out: loop.score_rows(weights, rows, bias, slots, largest, canonical, out)
 
 

@@ -156,4 +156,4 @@ def _is_too_large(state: Any, values: NDArray[Any]) -> bool:
     """Whether the values of one example are such as would be refused; those without slots count too."""
     stored = validation.to_numeric_array(values, state.kind).astype(np.float64)
     with np.errstate(over="ignore"):
-        return not np.square(stored).sum() < max_sq_norm.function(state.updater.slots)
+        return not np.square(stored).sum() < max_sq_norm.function(state.updater.weights)

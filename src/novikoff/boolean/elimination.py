@@ -30,7 +30,7 @@ from novikoff.core.updaters import literals as conjunction
 from novikoff.errors import InputError
 from novikoff.schema import Schema
 from novikoff.theory import boolean_bounds, hypothesis_classes
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["Elimination"]
 
@@ -121,7 +121,7 @@ class Elimination(SampleCheckMixin, LinearClassifier):
             return " ∧ ".join(parts) or "⊤"
         if not updater.scalars[conjunction.HAS_BEGUN]:
             return "⊥"
-        weights = updater.slots[1 : state.features + 1] - 1.0
+        weights = updater.weights[1 : state.features + 1] - 1.0
         return (
             " ∧ ".join(_format_literal(names, 2 * j + (weights[j] < 0)) for j in np.flatnonzero(weights).tolist())
             or "⊤"

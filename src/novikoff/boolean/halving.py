@@ -44,7 +44,7 @@ from novikoff.data.rows import Dense, Rows, Sparse, count_rows, scatter_row, sli
 from novikoff.errors import InputError
 from novikoff.schema import Schema
 from novikoff.theory import boolean_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["Halving"]
 
@@ -265,7 +265,7 @@ class Halving(SampleCheckMixin, LinearClassifier):
 def _count_valid_rows(state: ModelState, rows: Rows, canonical: bool) -> int:
     """How many rows come before one that is to be refused, or brought into order first."""
     return first_invalid_row(
-        rows, count_rows(rows), state.features + 1, max_sq_norm.function(state.updater.slots), canonical
+        rows, count_rows(rows), state.features + 1, max_sq_norm.function(state.updater.weights), canonical
     )
 
 

@@ -27,7 +27,7 @@ from novikoff.core.updaters.base import max_sq_norm, score, update
 from novikoff.data.rows import Rows, clear_row, dot_and_sq_norm, scatter_row
 from novikoff.schema import REAL, SLOTS, ArraySpec, InRange, NotNaN, Schema
 from novikoff.theory import boolean_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["Rectangle"]
 
@@ -36,7 +36,7 @@ EDGE_DEPTH = 1e-300  # how far inside an example on the edge is: it is inside, a
 
 
 class Intervals(NamedTuple):
-    slots: NDArray[np.floating]
+    weights: NDArray[np.floating]
     """(lowest, highest) of each feature."""
     scalars: NDArray[np.int64]
     example: NDArray[np.float64]
@@ -46,7 +46,7 @@ class Intervals(NamedTuple):
 
 SCHEMA = Schema(
     {
-        "slots": ArraySpec(REAL, SLOTS, 2, checks=[NotNaN()]),
+        "weights": ArraySpec(REAL, SLOTS, 2, checks=[NotNaN()]),
         "scalars": ArraySpec("int64", 1, checks=[InRange(0, 1)]),
     }
 )
@@ -61,8 +61,8 @@ def measure_depth(updater: Intervals, rows: Rows, i: int) -> float:
         return -1.0
     scatter_row(rows, i, updater.example)
     least = np.inf
-    for j in range(1, len(updater.slots)):
-        x, low, high = updater.example[j], np.float64(updater.slots[j, 0]), np.float64(updater.slots[j, 1])
+    for j in range(1, len(updater.weights)):
+        x, low, high = updater.example[j], np.float64(updater.weights[j, 0]), np.float64(updater.weights[j, 1])
         if x != 0.0 or low != 0.0 or high != 0.0:
             least = min(least, x - low, high - x)
     clear_row(rows, i, updater.example)
@@ -71,8 +71,8 @@ def measure_depth(updater: Intervals, rows: Rows, i: int) -> float:
 
 @score.of(Intervals)
 def _score_intervals(updater: Intervals, rows: Rows, i: int) -> tuple[float, float]:
-    _, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
-    if not sq_norm < max_sq_norm(updater.slots):
+    _, sq_norm = dot_and_sq_norm(rows, i, updater.weights)
+    if not sq_norm < max_sq_norm(updater.weights):
         return 0.0, sq_norm
     return measure_depth(updater, rows, i), sq_norm
 
@@ -81,10 +81,10 @@ def _score_intervals(updater: Intervals, rows: Rows, i: int) -> tuple[float, flo
 def _update_intervals(updater: Intervals, rows: Rows, i: int, gradient: float, t: int) -> None:
     scatter_row(rows, i, updater.example)
     begun = updater.scalars[HAS_POSITIVE] != 0
-    for j in range(1, len(updater.slots)):
+    for j in range(1, len(updater.weights)):
         x = updater.example[j]
-        updater.slots[j, 0] = min(np.float64(updater.slots[j, 0]), x) if begun else x
-        updater.slots[j, 1] = max(np.float64(updater.slots[j, 1]), x) if begun else x
+        updater.weights[j, 0] = min(np.float64(updater.weights[j, 0]), x) if begun else x
+        updater.weights[j, 1] = max(np.float64(updater.weights[j, 1]), x) if begun else x
     updater.scalars[HAS_POSITIVE] = 1
     clear_row(rows, i, updater.example)
 
@@ -143,7 +143,7 @@ class Rectangle(SampleCheckMixin, LinearClassifier):
     def box_(self) -> NDArray[np.float64]:
         """(lowest, highest) of each feature; NaN before the first positive example."""
         state = self._require_attribute("box_")
-        box = state.updater.slots[1 : state.features + 1].astype(np.float64)
+        box = state.updater.weights[1 : state.features + 1].astype(np.float64)
         return box if state.updater.scalars[HAS_POSITIVE] else np.full_like(box, np.nan)
 
     def describe(self) -> str:

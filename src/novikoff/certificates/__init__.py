@@ -1,1 +1,1 @@
-"""Certificates: witnesses, measuring, documents that anyone can check."""
+"""Certificates: proofs of what a learner did on a stream, built from witnesses and verifiable from the data alone."""

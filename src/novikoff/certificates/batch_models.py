@@ -1,7 +1,7 @@
-"""Certificates of models that solve a problem for all data at once: there is no run to replay, so it is solved anew.
+"""Certificates of batch models, which verification checks by fitting the model again.
 
-Such a model declares what is shown of it; a certificate is that, and what it was made from. Solving anew gives the same
-bytes, and so `verify` needs nothing but the data and the settings.
+The certificate holds the data source, the settings and the guarantee that the model declares. Fitting again gives the
+same bytes, so `verify` needs only the data and the settings.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from novikoff.meta.internals import build_guarantee
 
 
 def build_batch_document(model: BatchEstimator, source: DataSource, delta: float) -> dict[str, Any]:
-    """Of a fresh model, which then has learned."""
+    """Fit an unfitted model to the source; return the certificate's document."""
     from novikoff.model_file import to_bytes
 
     source.solve(model)
@@ -43,5 +43,5 @@ def build_batch_document(model: BatchEstimator, source: DataSource, delta: float
     }
     plain: dict[str, Any] = json.loads(
         json.dumps(found, default=lambda value: value.item())
-    )  # as it will be read again
+    )  # as a reader of the file gets it
     return plain

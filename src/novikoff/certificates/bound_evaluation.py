@@ -1,4 +1,4 @@
-"""What the theorems say of a run: each is asked with what was measured of every witness, and the best answer stands."""
+"""Evaluation of the declared bounds of a model: each bound gets the witness that makes it smallest."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.certificates.measure import MACHINE_EPSILON, OUTWARD_TOLERANCE, BatchStream, build_evidence, measure
 from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.certificates.spaces.base import find_space
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 NO_ASSUMPTIONS = (
     "nothing of the data; the theorem is about exact arithmetic, and what this run made is compared with it"
 )
 
 RUN_WITNESS = "run"
-"""In place of a witness, where a theorem asks for nothing but what was counted."""
+"""Name in place of a witness, for theorems that need only the counts of the run."""
 
 
 def evaluate_bounds(
     model: OnlineClassifier, found: list[NamedWitness], target: Mapping[str, float], stream: BatchStream, passes: int
 ) -> list[dict[str, Any]]:
-    """What the theorems say of a model after its run, with these witnesses."""
+    """Evaluate all bounds of a model after its run, with these witnesses."""
     _, facts = measure_witnesses(model, found, target, stream, passes)
     return [evaluate_bound(bound, facts, model.ledger_) for bound in model.bounds()]
 
@@ -31,7 +31,7 @@ def evaluate_bounds(
 def measure_witnesses(
     model: OnlineClassifier, found: list[NamedWitness], target: Mapping[str, float], stream: BatchStream, passes: int
 ) -> tuple[Sequence[Any], dict[str, Evidence]]:
-    """What is measured of each witness, and what the theorems are asked with."""
+    """Measure each witness; return the measurements, and the evidence for the theorems by witness name."""
     space = find_space(model)
     if space is not None:
         seen, known = space.measure_witnesses(found, stream, passes)
@@ -48,24 +48,29 @@ def measure_witnesses(
 
 
 def evaluate_bound(bound: Bound, facts: dict[str, Evidence], ledger: Any) -> dict[str, Any]:
-    """The bound with the witness that makes it smallest."""
-    made = getattr(ledger, bound.counts)
-    said: dict[str, Any] = {"name": bound.name, "counts": bound.counts, "statement": bound.statement, "observed": made}
-    said["any_order"] = bound.any_order
+    """Return the bound with the witness that makes it smallest, and the verdict on the run."""
+    observed = getattr(ledger, bound.counts)
+    entry: dict[str, Any] = {
+        "name": bound.name,
+        "counts": bound.counts,
+        "statement": bound.statement,
+        "observed": observed,
+    }
+    entry["any_order"] = bound.any_order
     if bound.by_run:
         facts = {RUN_WITNESS: evidence_from_target({})}
     values = {name: bound.value(e) for name, e in facts.items() if (name == "target") == bound.by_target}
     allowed = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
     if not allowed:
-        return {**said, "verdict": "not applicable", "reason": _explain_not_applicable(bound, facts)}
+        return {**entry, "verdict": "not applicable", "reason": _explain_not_applicable(bound, facts)}
     best = min(allowed, key=lambda name: allowed[name])
-    # What the ledger sums up was rounded to the nearest number, once for each update.
+    # The sums of the ledger were rounded to nearest, once for each update.
     value = allowed[best] * (1.0 + OUTWARD_TOLERANCE + ledger.updates * MACHINE_EPSILON)
     return {
-        **said,
+        **entry,
         "bound": value,
-        "slack": value / made if made else None,
-        "verdict": "holds" if made <= value else "violated",
+        "slack": value / observed if observed else None,
+        "verdict": "holds" if observed <= value else "violated",
         "assumes": NO_ASSUMPTIONS,
         "witness": best,
         "numbers": _evidence_to_dict(facts[best]) if bound.by_witness else dict(facts[best].target),
@@ -92,7 +97,7 @@ def _evidence_to_dict(e: Evidence) -> dict[str, float | None]:
 
 
 def evidence_from_target(target: Mapping[str, float]) -> Evidence:
-    """Nothing but the target: every number that a witness would have says nothing."""
+    """Return evidence that has only a target; all numbers of a witness are vacuous."""
     nothing = math.inf
     return Evidence(
         radius=nothing,

@@ -1,8 +1,9 @@
-"""The certificate: what was run, on which data, what happened, and what the theorems allow.
+"""Certificates of runs: the learner, the data, the observed counts, and the bounds that the theorems give.
 
-It is made from four things: the data, the learner and its settings, the number of passes, and witnesses. All else
-follows from these by replaying and measuring, and `verify` does just that again. Nothing here knows a learner by name:
-learners declare their theorems, and a theorem is asked with what was measured of each witness.
+A certificate follows from four things: the data, the learner with its settings, the number of passes, and the
+witnesses. Everything else is computed by replaying the run and measuring the witnesses, and `verify` repeats that.
+This module knows no learner by name: each learner declares its theorems, which are evaluated on the measured
+witnesses.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ from novikoff.meta.batch_estimator import BatchEstimator
 from novikoff.scheme_registry import model_class
 from novikoff.theory.samples.guarantee import IID_ASSUMPTION
 
-MIN_BUDGET_TERMS = 32_000_000  # terms that the search for witnesses looks at: a fraction of a second
-SAMPLE_ONLY_EFFORT = 0.1  # a search effort below that is for a sample of a long stream, and no temporary file is made
+MIN_BUDGET_TERMS = 32_000_000  # least budget of the witness search: a fraction of a second
+SAMPLE_ONLY_EFFORT = 0.1  # below it, only a sample is searched, without a temporary file
 
 
 class Certificate:
-    """A document and its readings. Two certificates are equal where their documents are."""
+    """A certificate, with its document of plain values. Equal documents make equal certificates."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
@@ -59,13 +60,13 @@ class Certificate:
 
     @property
     def headline(self) -> dict[str, Any] | None:
-        """The tightest bound among those for every order of the examples, or for this one where there are no others."""
+        """The tightest bound that holds for every order; if there is none, the tightest for this order."""
         shown = [b for b in self.bounds if "bound" in b]
         every = [b for b in shown if b["any_order"]]
         return min(every or shown, key=lambda b: float(b["bound"]), default=None)
 
     def witness(self, name: str) -> NDArray[np.float32]:
-        """A witness of this document, the bias's weight first."""
+        """Return a witness of the document; its first number is the weight of the bias."""
         return decode_witness(name, self.document["witnesses"][name]).witness
 
     def as_json(self) -> str:
@@ -114,7 +115,7 @@ class Certificate:
 def build_certificate(
     model: Any, source: DataSource, *, passes: int, delta: float = 0.05, search_effort: float = 1.0
 ) -> tuple[Certificate, Any]:
-    """The certificate of a fresh learner on a stream, and the learner after it."""
+    """Run a fresh learner on a source; return the certificate and the fitted learner."""
     if isinstance(model, BatchEstimator):
         return Certificate(batch_models.build_batch_document(model, source, delta)), model
     space = find_space(model)
@@ -130,7 +131,7 @@ def build_certificate(
             model, _search_directions(model, sample, shuffle_buffer, compute_search_budget(sample, search_effort))
         )
         target = _find_target(model, sample, passes)
-        # What lies in the file is there to be measured at once: a text would have to be parsed again.
+        # Measure the temporary file if it has all examples: a text would have to be parsed again.
         stream = shuffle_buffer.in_order if shuffle_buffer.rows == sample.total else _replay_stream(model, source)
         return Certificate(to_document(model, source, stream, found, target, first, passes, delta)), model
 
@@ -138,7 +139,7 @@ def build_certificate(
 def _build_in_space(
     space: Space, model: OnlineClassifier, source: DataSource, passes: int, delta: float, search_effort: float
 ) -> Certificate:
-    """The same for a learner of many outcomes."""
+    """Build the certificate of a learner whose theorems live in a space of their own (`spaces`)."""
     sampler = space.make_sampler()
     first = source.learn(model, passes, sampler.add)
     sample = sampler.sample()
@@ -149,26 +150,26 @@ def _build_in_space(
 
 
 def _replay_stream(model: OnlineClassifier, source: DataSource) -> BatchStream:
-    """The stream once more, as theorems are asked about it."""
+    """Return the stream again, in the encoding that the bounds need."""
     state = require_state(model)
     if outcome_type_of(model) == "sides":
         return lambda: source.batches(state.labels, state.features)
-    return lambda: source.told(model)
+    return lambda: source.iter_encoded(model)
 
 
 def no_examples_error() -> InputError:
-    return InputError("There are no examples to certify anything about.")
+    return InputError("There are no examples to certify: give at least one row.")
 
 
 def _find_target(model: OnlineClassifier, sample: BinarySample | None, passes: int) -> Mapping[str, float]:
-    """What is shown of a target, where a theorem asks for one."""
+    """Return the facts about a target, if a theorem of the model needs one."""
     if sample is None or not any(bound.by_target for bound in model.bounds()):
         return {}
     return target_concepts.find_targets(model, sample, require_state(model).features, passes)
 
 
 def compute_search_budget(sample: BinarySample, search_effort: float) -> int:
-    """How many terms the search for witnesses may look at."""
+    """Return how many terms the search for witnesses may read."""
     terms = int(sample.share() * len(sample.rows.values))
     return int(search_effort * max(MIN_BUDGET_TERMS, 2 * terms))
 
@@ -197,7 +198,7 @@ def evaluate_model_bounds(
     stream: BatchStream,
     passes: int,
 ) -> list[dict[str, Any]]:
-    """What the theorems say of a model after its run, with the best of the directions found and its own."""
+    """Evaluate the bounds of a model after its run, with the directions found and its own weights."""
     return evaluate_bounds(model, _select_witnesses(model, search), _find_target(model, sample, passes), stream, passes)
 
 
@@ -210,9 +211,35 @@ def certify(
     delta: float = 0.05,
     search_effort: float = 1.0,
 ) -> Certificate:
-    """The certificate of a fitted model for the data that it was fitted to: fit is replayed and must give this model.
-    `qid` names the query of each row, for rankings.
+    """Build the certificate of a fitted model for the data that it was fitted to.
 
+    The fit is replayed on the data and must give exactly this model.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted online learner, multiclass scheme, batch model or `Auto`.
+    X, y : examples and labels
+        All data that the model has learned, in the same order.
+    qid : array, optional
+        The query of each row, for ranking models.
+    delta : float
+        Probability that a bound on new data may fail; its confidence is 1 − delta.
+    search_effort : float
+        Factor of the budget of the witness search. More effort gives tighter bounds.
+
+    Returns
+    -------
+    certificate : Certificate
+        `str()` gives a summary, `as_json()` the whole document; `verify` checks it.
+
+    Raises
+    ------
+    InputError
+        If fitting to this data does not give this model, or if there are no examples.
+
+    Examples
+    --------
     >>> from novikoff import Perceptron, certify, verify
     >>> X, y = [[0, 1], [1, 0], [2, 1], [0, 3]], ["up", "right", "right", "up"]
     >>> certificate = certify(Perceptron(passes=3).fit(X, y), X, y)
@@ -240,8 +267,8 @@ def certify(
 def restore_run_order(model: Any) -> Any:
     """Return the model with the settings `shuffle` and `random_state` that its run had.
 
-    `partial_fit` and `learn_one` keep the order of the rows, whatever the settings say, and settings may be changed
-    after `fit`. The model's record of the permutation says what was done.
+    `partial_fit` and `learn_one` keep the order of the rows whatever the settings say, and settings may change after
+    `fit`. The model records the permutation that was applied.
     """
     if isinstance(model, BatchEstimator) or state_of(model) is None:
         return model
@@ -255,7 +282,7 @@ def restore_run_order(model: Any) -> Any:
 
 
 def rebuild_certificate(document: dict[str, Any], source: DataSource) -> Certificate:
-    """The certificate that this data, and what the document says of learner and witnesses, really give."""
+    """Rebuild a certificate from the data and from the learner and the witnesses in its document."""
     model = _model_from_document(document)
     if isinstance(model, BatchEstimator):
         return Certificate(batch_models.build_batch_document(model, source, read_delta(document)))
@@ -281,7 +308,7 @@ def read_delta(document: dict[str, Any]) -> float:
 
 
 def _model_from_document(document: dict[str, Any]) -> Any:
-    """A fresh learner as the document says."""
+    """Build the unfitted learner that the document describes."""
     try:
         model = build_from_settings(model_class(document["learner"]), document["settings"])
     except (AttributeError, ImportError, KeyError, TypeError, ValueError) as problem:

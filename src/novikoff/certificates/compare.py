@@ -1,7 +1,7 @@
-"""Several learners on the same stream in one go, each with its bound: which kind of learner suits the data?
+"""Comparison of several learners on one stream, each with its bound.
 
-The stream is parsed once for all learners, kept in memory as far as it is needed for the search of witnesses, and gone
-through once more to measure them.
+The stream is parsed once for all learners. A sample stays in memory for the witness search, and a second pass over
+the stream measures the witnesses.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from novikoff.data.options import ReadOptions
 from novikoff.data.reader import DataReader
 from novikoff.data.shuffle.external import Shuffler
 from novikoff.errors import InputError, NovikoffError, TooManyLabelsError
-from novikoff.learner_registry import learner_class, names, variant_settings
+from novikoff.learner_registry import learner_class, names
 from novikoff.memory_limit import share_limits
-from novikoff.scheme_registry import scheme_class
+from novikoff.model_factory import UNKNOWN_TASK, ModelSettings, build_model
 from novikoff.theory import mistake_bounds
 
 DEFAULT_LEARNER = "perceptron"
@@ -47,13 +47,13 @@ REDUCTIONS = ("one-vs-all", "all-vs-all", "output-code")
 
 
 class ComparedLearner(NamedTuple):
-    """One learner."""
+    """The result of one learner of a comparison."""
 
     name: str
     model: Any
     seconds: float
     bound: dict[str, Any] | None
-    """The tightest that holds for every order of the examples."""
+    """The tightest bound that holds for every order of the examples."""
 
     def as_dict(self) -> dict[str, Any]:
         ledger = self.model.ledger_
@@ -73,17 +73,17 @@ class ComparedLearner(NamedTuple):
 
 class Comparison(NamedTuple):
     entries: list[ComparedLearner]
-    """The fewest mistakes first."""
+    """Learners by increasing number of mistakes."""
     skipped: dict[str, str]
-    """Learners that don't take this stream, and why."""
+    """Learners that can't learn this stream, with the reason."""
     additive: float | None
-    """M_p of THEORY §5.7 for the best direction found; None where none separates."""
+    """M_p (`mistake_bounds.additive`) of the best direction found; None where none separates."""
     multiplicative: float | None
-    """M_w, likewise."""
+    """M_w (`mistake_bounds.multiplicative`), likewise."""
     many: bool = False
-    """Whether there are more than two classes, for which the theorems give no such advice."""
+    """Whether there are more than two classes, for which the theorems give no advice."""
     label_order: LabelOrder | None = None
-    """How often the label changes in the order in which the examples were learned."""
+    """Counts of label changes in the order in which the examples were learned."""
 
     @property
     def advice(self) -> str:
@@ -91,7 +91,7 @@ class Comparison(NamedTuple):
         if self.many:
             return f"{best}."
         if self.additive is None or self.multiplicative is None:
-            return f"{best}. Nothing that separates it was found, so the theorems don't say which kind suits it better."
+            return f"{best}. No separator was found, so the theorems give no advice on the kind of updates."
         kinds = ("additive", "multiplicative")
         better = kinds[self.multiplicative < self.additive]
         return (
@@ -143,7 +143,7 @@ def list_default_learners() -> list[str]:
 
 
 def explain_excluded_learners() -> dict[str, str]:
-    """Return the learners that are compared only where they are named, and why."""
+    """Return the learners that are compared only on request, with the reason."""
     slow = "slow on long streams, so it is tried only where it is named with --learners"
     return {name: slow for name in names() if is_multiclass(learner_class(name))}
 
@@ -171,7 +171,7 @@ def _run_comparison(
             for name in list(runs):
                 began = time.perf_counter()
                 try:
-                    runs[name].take(batch)
+                    runs[name].learn(runs[name].encode(batch))
                 except TooManyLabelsError:
                     raise
                 except NovikoffError as problem:
@@ -180,9 +180,9 @@ def _run_comparison(
                     continue
                 seconds[name] += time.perf_counter() - began
         for run in runs.values():
-            run.end()
+            run.end_pass()
     if not runs:
-        raise InputError(f"No learner takes this stream: {next(iter(skipped.values()))}")
+        raise InputError(f"No learner can learn this stream: {next(iter(skipped.values()))}")
     models = {name: run.model for name, run in runs.items()}
     # Files keep their order where bounds are measured: those that are shown hold for every order.
     if all(outcome_type_of(model) != "sides" or not needs_two_classes(model) for model in models.values()):
@@ -192,12 +192,12 @@ def _run_comparison(
     return found._replace(label_order=require_state(next(iter(models.values()))).label_order)
 
 
-def _build_learner(name: str) -> Any:
-    return learner_class(name)(**variant_settings(name))
+def _build_learner(name: str, scheme: str = "binary") -> Any:
+    return build_model(ModelSettings(name, multiclass=scheme), UNKNOWN_TASK)
 
 
 def _find_incompatible(models: dict[str, Any]) -> dict[str, str]:
-    """Schemes that don't take the learner inside them, and why."""
+    """Return the schemes that don't support their inner learner, with the reason."""
     found = {}
     for name, model in models.items():
         if outcome_type_of(model) != "sides":
@@ -209,11 +209,11 @@ def _find_incompatible(models: dict[str, Any]) -> dict[str, str]:
 
 
 def wrap_multiclass(chosen: Sequence[str]) -> dict[str, Any]:
-    """These learners in schemes for more than two classes: each in Kesler's construction, the first in all others."""
+    """Return models for more than two classes: Kesler's construction of each learner, other schemes of the first."""
     first = DEFAULT_LEARNER if DEFAULT_LEARNER in chosen else chosen[0]
     alone = {name: _build_learner(name) for name in chosen if is_multiclass(learner_class(name))}
     pairs = [("kesler", name) for name in chosen if name not in alone] + [(scheme, first) for scheme in REDUCTIONS]
-    return {f"{scheme}({name})": scheme_class(scheme)(_build_learner(name)) for scheme, name in pairs} | alone
+    return {f"{scheme}({name})": _build_learner(name, scheme) for scheme, name in pairs} | alone
 
 
 def _evaluate_multiclass(
@@ -228,9 +228,9 @@ def _evaluate_multiclass(
         elif is_multiclass(model):
             bounds = _evaluate_in_own_space(model, source, passes)
         else:
-            if sampler is None:  # classes have the same numbers for all
+            if sampler is None:  # class numbers are the same for all models
                 sampler = space.make_sampler()
-                for rows, codes in source.told(model):
+                for rows, codes in source.iter_encoded(model):
                     sampler.add(rows, codes)
             bounds = _evaluate_with_sampler(sampler, space, model, source, passes)
         entries.append(ComparedLearner(name, model, seconds[name], _select_tightest(bounds)))
@@ -241,19 +241,19 @@ def _evaluate_multiclass(
 def _evaluate_with_sampler(
     sampler: Any, space: Any, model: Any, source: FileSource, passes: int
 ) -> list[dict[str, Any]]:
-    """What the theorems say, with witnesses from this sample."""
+    """Evaluate the bounds of a model with witnesses from this sample."""
     sample = sampler.sample()
     if sample is None:
         raise InputError("There are no examples to compare learners on.")
     found = space.witnesses(sample, certificate.compute_search_budget(sample, 1.0) // 2)
-    return evaluate_bounds(model, found, {}, partial(source.told, model), passes)
+    return evaluate_bounds(model, found, {}, partial(source.iter_encoded, model), passes)
 
 
 def _evaluate_in_own_space(model: Any, source: FileSource, passes: int) -> list[dict[str, Any]]:
-    """The same for a learner whose space is its own."""
+    """Evaluate the bounds of a model whose space is its own."""
     space: Any = find_space(model)
     sampler = space.make_sampler()
-    for rows, codes in source.told(model):
+    for rows, codes in source.iter_encoded(model):
         sampler.add(rows, codes)
     return _evaluate_with_sampler(sampler, space, model, source, passes)
 
@@ -302,7 +302,7 @@ def _find_binary_labels(models: dict[str, Any]) -> BinaryLabels:
 
 
 def _compare_update_families(search: SearchResult, features: int) -> tuple[float | None, float | None]:
-    """(M_p, M_w) for the directions that suit each best."""
+    """Return (M_p, M_w), each for its best direction."""
     additive, multiplicative = [], []
     for direction in search.directions.values():
         e = SampleEvidence(search.judge, direction, bias=True, target={}).evidence(1.0)

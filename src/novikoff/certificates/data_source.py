@@ -1,4 +1,4 @@
-"""Where the examples of a certificate come from: arrays or files, as often as they are asked for, always the same."""
+"""Data sources of certificates: arrays or files that can be read repeatedly, with the same examples each time."""
 
 from __future__ import annotations
 
@@ -37,33 +37,39 @@ from novikoff.memory_limit import reserve_work_arrays
 from novikoff.meta.batch_estimator import BatchEstimator
 from novikoff.meta.internals import estimate_bytes, fit_dataset
 
-HASH_BLOCK_BYTES = 1 << 20  # bytes of a file that are hashed at once
+HASH_BLOCK_BYTES = 1 << 20
 
 
 ExampleCallback = Callable[[Rows, Any], None]
 
 
 class DataSource(Protocol):
+    """Examples that can be read repeatedly, for learning, measuring and identification."""
+
     def about(self) -> dict[str, Any]:
-        """What identifies the data, and how it is read."""
+        """Return the identity of the data, and how it is read, as plain values."""
 
     def learn(self, model: OnlineClassifier, passes: int, callback: ExampleCallback | None = None) -> int:
-        """Has a fresh model learn the stream; returns the mistakes of the first pass, all of whose examples are shown
-        to `see`."""
+        """Let a fresh model learn the stream; return the mistakes of the first pass.
+
+        The callback receives all examples of the first pass.
+        """
 
     def batches(self, labels: BinaryLabels, features: int) -> Iterator[SignedBatch]:
-        """The stream as the learner saw it, labels as −1 and +1."""
+        """Yield the stream as the learner saw it, with labels −1 and +1."""
 
     def solve(self, model: BatchEstimator) -> None:
-        """Has a model that needs all examples at once learn them."""
+        """Fit a model that needs all examples at once."""
 
-    def told(self, model: OnlineClassifier) -> Iterator[tuple[Rows, Any]]:
-        """The same for any learner, with what examples ask for as it takes that."""
+    def iter_encoded(self, model: OnlineClassifier) -> Iterator[tuple[Rows, Any]]:
+        """Yield rows and targets in the encoding of the model."""
 
 
 class ArraySource:
-    """X and y, as `fit` takes them, or one by one as they arrived, nothing being known of labels beforehand; `qid` for
-    rankings."""
+    """X and y as `fit` takes them; `qid` gives the query of each row for rankings.
+
+    With `arriving`, `partial_fit` learns the rows and discovers the labels as they arrive.
+    """
 
     def __init__(self, X: Any, y: Any, qid: Any = None, *, arriving: bool = False) -> None:
         self.X, self.y, self.qid, self.arriving = X, y, qid, arriving
@@ -83,7 +89,7 @@ class ArraySource:
 
     def learn(self, model: OnlineClassifier, passes: int, callback: ExampleCallback | None = None) -> int:
         more = {} if self.qid is None else {"qid": self.qid}
-        silence_order_warnings(model)  # the run is replayed; it has warned before
+        silence_order_warnings(model)  # this is a replay: the original run has already warned
         if self.arriving:
             model.partial_fit(self.X, self.y, **more)
             first = model.ledger_.mistakes
@@ -94,14 +100,14 @@ class ArraySource:
         else:
             first = fit_rows(model, self.X, self.y, **more)
         if callback is not None:
-            for rows, codes in self.told(model):
+            for rows, codes in self.iter_encoded(model):
                 callback(rows, codes)
         return first
 
     def solve(self, model: Any) -> None:
         model.fit(self.X, self.y)
 
-    def told(self, model: OnlineClassifier) -> Iterator[tuple[Rows, Any]]:
+    def iter_encoded(self, model: OnlineClassifier) -> Iterator[tuple[Rows, Any]]:
         yield from iter_encoded_arrays(model, self.X, self.y, self.qid)
 
     def batches(self, labels: BinaryLabels, features: int) -> Iterator[SignedBatch]:
@@ -112,20 +118,20 @@ class ArraySource:
 
 @dataclass
 class FileSource:
-    """Files, or built-in streams, read with these options."""
+    """Files or built-in streams, read with these options."""
 
     titles: list[str]
     options: ReadOptions
     positive: str | None = None
     shuffle: Any = None
-    """The record of the permutation (data/shuffle/permutation.py) where the examples were shuffled."""
+    """The record of the permutation (data/shuffle/permutation.py) if the examples were shuffled."""
 
     def __post_init__(self) -> None:
         self.options = replace(self.options, keep_names=0)  # they are for people: what is learned is the same
         self._digests: dict[str, Future[str]] = {}
 
     def about(self) -> dict[str, Any]:
-        """Files by their content: they may be renamed or moved."""
+        """Return the identity of the data. Files are identified by content, so they may be renamed or moved."""
         unsaid = asdict(ReadOptions())
         changed_options = {name: value for name, value in asdict(self.options).items() if value != unsaid[name]}
         for name in ("threads", "block", "cache"):  # they change nothing of what is read
@@ -138,12 +144,15 @@ class FileSource:
             if not is_builtin(title):
                 self._digest(title)
         reading = self._reading()
-        following = build_file_trainer(model, reading, positive=self.positive)
+        training = build_file_trainer(model, reading, positive=self.positive)
         with reserve_work_arrays():
-            following.shown(reading.batches(), callback)
+            for encoded in training.learn_pass():
+                if callback is not None:
+                    callback(encoded.batch.rows, encoded.codes)
         first = model.ledger_.mistakes
         for _ in range(passes - 1):
-            following.once()
+            for _ in training.learn_pass():
+                pass
         return first
 
     def solve(self, model: BatchEstimator) -> None:
@@ -157,7 +166,7 @@ class FileSource:
         for batch in reading.batches():
             yield to_sparse(batch.rows), sides.of(batch)
 
-    def told(self, model: OnlineClassifier) -> Iterator[tuple[Rows, Any]]:
+    def iter_encoded(self, model: OnlineClassifier) -> Iterator[tuple[Rows, Any]]:
         yield from iter_encoded_files(model, self._reading())
 
     def _reading(self) -> DataReader:
@@ -167,7 +176,7 @@ class FileSource:
         return reading
 
     def _digest(self, title: str) -> Future[str]:
-        """In a thread of its own: a file takes longer to hash than to learn."""
+        """Return the future digest of a file. A thread computes it, because hashing takes longer than learning."""
         if title not in self._digests:
             check_file(title)
             self._digests[title] = Future()
@@ -176,7 +185,7 @@ class FileSource:
 
 
 def to_plain_labels(y: Any) -> Any:
-    """Labels, sets of labels or preferences as plain lists, always in the same order."""
+    """Return labels, sets of labels or preferences as plain lists in a fixed order."""
     some = y if isinstance(y, list) else [y]
     if not any(isinstance(one, list | tuple | set | frozenset | dict) for one in some) and np.ndim(some[0]) < 2:
         return validation.validate_y(y).tolist()
@@ -193,7 +202,7 @@ def _to_plain_value(one: Any) -> Any:
 
 def check_file(title: str) -> None:
     if title == "-" or not Path(title).is_file():
-        raise InputError(f"{title}: a certificate is for files that can be read again, not for a pipe.")
+        raise InputError(f"{title}: a certificate needs files that can be read again, not a pipe.")
 
 
 def _store_digest(title: str, result: Future[str]) -> None:

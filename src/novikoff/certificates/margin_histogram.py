@@ -1,10 +1,10 @@
-"""How far examples lie on the right side of a hyperplane: a histogram of y·u·x/‖u‖, in one pass and constant memory.
+"""Histograms of the margins y·u·x/‖u‖ of a stream, in one pass and constant memory.
 
-Bins are as wide as a power of 2, and 0 is always an edge: what lies left of it is on the wrong side. Whenever a value
-does not fit, neighbours are merged, from 0 outwards, and bins become twice as wide. In the end they are as narrow as
-the largest value permits, in whatever order the examples came and however they were cut into batches.
+Bin widths are powers of 2, and 0 is always an edge, so examples on the wrong side lie left of it. Whenever a value
+does not fit, the width doubles and neighbouring bins are merged, from 0 outwards. The final width depends only on the
+largest value, not on the order of the examples or on their batches.
 
-Values are rounded to the nearest number: they are for looking at, not for claims.
+Values are rounded to nearest: they are for plots, not for claims.
 """
 
 from __future__ import annotations
@@ -19,22 +19,21 @@ from numpy.typing import NDArray
 from novikoff.certificates.measure import SignedBatch, compute_margins
 
 BINS_PER_SIDE = 4096
-"""Bins on either side of 0."""
+"""Number of bins on either side of 0."""
 MIN_BIN_WIDTH = 2.0**-100
 
 
 class Histogram(NamedTuple):
-    """Counts from −`BINS_PER_SIDE`·width to +`BINS_PER_SIDE`·width; bin k, from `first` on, reaches from k·width to
-    (k+1)·width."""
+    """Counts of values in bins of equal width; bin k, from `first` on, covers k·width to (k+1)·width."""
 
     width: float
     first: int
     counts: tuple[int, ...]
-    """From the first bin that holds an example to the last one."""
+    """Counts from the first to the last non-empty bin."""
     wrong: int
-    """Examples with y·u·x < 0."""
+    """Number of examples with y·u·x < 0."""
     zero: int
-    """Examples with y·u·x = 0."""
+    """Number of examples with y·u·x = 0."""
     least: float
     greatest: float
 
@@ -43,7 +42,7 @@ class Histogram(NamedTuple):
         return sum(self.counts)
 
     def rebin(self, width: float) -> Histogram:
-        """The same with bins of this width, a power of 2 that is not smaller."""
+        """Return the histogram with this larger bin width, a power of 2."""
         times = round(width / self.width)
         first = self.first // times
         counts = np.zeros((self.first + len(self.counts) - 1) // times - first + 1, np.int64)
@@ -52,7 +51,7 @@ class Histogram(NamedTuple):
 
 
 class HistogramBuilder:
-    """A histogram in the making."""
+    """Accumulator of a histogram, filled batch by batch."""
 
     def __init__(self) -> None:
         self.width = MIN_BIN_WIDTH
@@ -89,7 +88,10 @@ class HistogramBuilder:
 def build_histograms(
     batches: Iterable[SignedBatch], directions: Sequence[NDArray[np.floating]]
 ) -> list[Histogram | None]:
-    """One for each direction, whose first number is the bias's weight, in one pass; None for a direction of 0."""
+    """Return a histogram for each direction, in one pass; None for a zero direction.
+
+    The first number of a direction is the weight of the bias.
+    """
     wide = [normalize(np.asarray(u, np.float64)) for u in directions]
     tallies = [None if u is None else HistogramBuilder() for u in wide]
     buffer = np.empty(0)
@@ -105,7 +107,7 @@ def build_histograms(
 
 
 def normalize(u: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """u/‖u‖, also where squares of its numbers would overflow or vanish."""
+    """Return u/‖u‖, also where squares would overflow or underflow; None for zero or non-finite vectors."""
     largest = float(np.abs(u).max(initial=0.0))
     if largest == 0.0 or not math.isfinite(largest):
         return None

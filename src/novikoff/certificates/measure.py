@@ -1,12 +1,12 @@
-"""What a witness is worth on a stream, measured so that rounding can only weaken the claim.
+"""Measurement of a witness on a stream, with rounding that can only weaken the claim.
 
-A sum of k products in double precision, in whatever order, is off by at most k·2⁻⁵³·Σ|products|, and a little more
-where products are rounded too; we allow twice that, and measure Σ|products| beside the sum. So each y·u·x has a lower
-and an upper end, and every number takes the end that hurts: R and the losses are rounded up, margins down. Sums of
-numbers that are not negative may be too small by their count times 2⁻⁵³ of themselves; they are raised by twice that.
+A sum of k products in double precision, in any order, is off by at most k·2⁻⁵³·Σ|products|, plus the rounding of the
+products. The code allows twice that, and computes Σ|products| beside the sum. Each y·u·x thus has a lower and an
+upper end, and every result uses the unfavourable one: R and the losses are rounded up, margins down. Sums of
+nonnegative numbers may be too small by a factor of count·2⁻⁵³; they are raised by twice that.
 
-The formulas are then fed with numbers that lie another 10⁻¹² further out, which is far more than the few operations in
-them can lose.
+The inputs of the formulas are moved outward by another factor of 10⁻¹², which exceeds the rounding errors of the few
+operations in the formulas.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from novikoff._compiled.jit import compiled
 from novikoff._compiled.simd.dot import get_unchecked
 from novikoff.data.canonical_rows import list_sparse_blocks
 from novikoff.data.rows import Rows, count_rows, end_term, first_term, weight_slot
-from novikoff.theory.bounds import Evidence
+from novikoff.theory.bound_declaration import Evidence
 
 MACHINE_EPSILON = 2.0**-52
 OUTWARD_TOLERANCE = 1e-12
@@ -33,17 +33,17 @@ class WitnessMeasurement(NamedTuple):
     """Sums over one pass, rounded outward, of the witness u."""
 
     witness: NDArray[np.float32]
-    """The bias's weight first; 0 where there is none."""
+    """u; its first number is the weight of the bias, 0 for no bias."""
     examples: int
     squared_radius: float
     largest: float
-    """max‖x‖_∞, the bias feature not counted."""
+    """max‖x‖_∞ without the bias feature."""
     margin: float
     hinge: float
     logistic: float
     squared: float
     slacks: dict[float, float]
-    """Σ max(0, γ·‖u‖ − y·u·x)² by γ·‖u‖."""
+    """Σ max(0, γ·‖u‖ − y·u·x)², by γ·‖u‖."""
 
 
 @compiled
@@ -55,7 +55,7 @@ def measure_rows(
     widths: NDArray[np.float64],
     sums: NDArray[np.float64],
 ) -> None:
-    """Adds these rows to the sums; a label of 0 leaves its row out. Features past the witness have weight 0."""
+    """Add these rows to the sums. Rows of label 0 are skipped; features beyond the witness have weight 0."""
     for i in range(len(labels)):
         y = np.float64(labels[i])
         if y == 0.0:
@@ -64,7 +64,7 @@ def measure_rows(
         count = 8
         for k in range(first_term(rows, i), end_term(rows, i)):
             x, j = np.float64(get_unchecked(rows.values, k)), weight_slot(rows, i, k)
-            count += x != 0.0  # nothing is rounded where nothing is added
+            count += x != 0.0  # adding zero rounds nothing
             if j < len(witness):
                 product = x * get_unchecked(witness, j)
                 dot += product
@@ -91,7 +91,7 @@ def measure_rows(
 def compute_margins(
     rows: Rows, labels: NDArray[np.int8], witness: NDArray[np.float64], bias: float, out: NDArray[np.float64]
 ) -> None:
-    """y·u·x of each row, to the nearest number: for searching, not for claims."""
+    """Write y·u·x of each row to `out`, rounded to nearest: for searching, not for claims."""
     for i in range(len(labels)):
         dot = bias * witness[0]
         for k in range(first_term(rows, i), end_term(rows, i)):
@@ -103,7 +103,7 @@ def compute_margins(
 
 @compiled
 def max_power_sum(rows: Rows, labels: NDArray[np.int8], p: float, bias: float) -> float:
-    """The largest Σ|x_j|^p, rounded up."""
+    """Return the largest Σ|x_j|^p, rounded up."""
     largest = 0.0
     for i in range(len(labels)):
         if labels[i] != 0:
@@ -117,9 +117,9 @@ def max_power_sum(rows: Rows, labels: NDArray[np.int8], p: float, bias: float) -
 
 
 SignedBatch = tuple[Rows, NDArray[np.int8]]
-"""Rows and their labels, −1 or +1, 0 for rows that are left out."""
+"""Rows and their labels −1 or +1; 0 for excluded rows."""
 BatchStream = Callable[[], Iterable[SignedBatch]]
-"""The stream, from its beginning, as often as it is asked for."""
+"""Returns the stream from its beginning at each call."""
 
 
 def measure(
@@ -129,7 +129,7 @@ def measure(
     bias: bool,
     widths: Sequence[Sequence[float]],
 ) -> list[WitnessMeasurement]:
-    """All witnesses in one pass; `widths` are the γ·‖u‖ for which squared slacks are wanted, by witness."""
+    """Measure all witnesses in one pass; `widths` has the γ·‖u‖ of the squared slacks for each witness."""
     sums = [init_sums(len(wanted)) for wanted in widths]
     wide = [np.asarray(u, np.float64) for u in witnesses]
     for rows, labels in batches:
@@ -164,7 +164,7 @@ def to_measurement(
 
 
 def norm_rounded_up(u: NDArray[np.float32], q: float = 2.0) -> float:
-    """‖u‖_q, rounded up."""
+    """Return ‖u‖_q, rounded up."""
     sizes = np.abs(u[u != 0.0].astype(np.float64))
     if not len(sizes):
         return 0.0
@@ -178,7 +178,7 @@ def norm_rounded_up(u: NDArray[np.float32], q: float = 2.0) -> float:
 def build_evidence(
     found: WitnessMeasurement, *, bias: bool, passes: int, batches: BatchStream, target: dict[str, float] | None = None
 ) -> Evidence:
-    """What the theorems ask for, of `passes` passes over the stream, each number moved outward."""
+    """Return the evidence for `passes` passes over the stream, each number moved outward."""
     up, down = 1.0 + OUTWARD_TOLERANCE, 1.0 - OUTWARD_TOLERANCE
     powers: dict[float, float] = {}
 
@@ -218,12 +218,12 @@ def build_evidence(
 
 
 def norm_rounded_down(norm: float) -> float:
-    """A lower end for a norm whose upper end was made by `norm_rounded_up`."""
+    """Return a lower bound on a norm, given its upper bound from `norm_rounded_up`."""
     return norm * (1.0 - 4.0 * OUTWARD_TOLERANCE)
 
 
 def canonicalize_batches(batches: Iterable[SignedBatch], features: int) -> Iterable[SignedBatch]:
-    """The same with zeros left out and features that come twice added up, as learners see them."""
+    """Drop explicit zeros and sum duplicate features, as learners do."""
     for rows, labels in batches:
         for part, start in list_sparse_blocks(rows, features):
             yield part, labels[start : start + count_rows(part)]

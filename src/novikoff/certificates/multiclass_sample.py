@@ -1,4 +1,4 @@
-"""Examples of many outcomes as they are measured and searched: rows, and beside each what it asks for."""
+"""Samples of streams with more than two outcomes: rows with targets, kept in memory for the witness search."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from novikoff.certificates.search.witness_search import join_batches
 from novikoff.data.labels.class_labels import LabelSets
 from novikoff.data.rows import Rows, Sparse, slice_rows
 
-MAX_SAMPLE_TERMS = 4_000_000  # terms
-CHUNK_ROWS = 256  # rows
+MAX_SAMPLE_TERMS = 4_000_000
+CHUNK_ROWS = 256
 
 
 class MulticlassSample(NamedTuple):
@@ -21,18 +21,18 @@ class MulticlassSample(NamedTuple):
 
     rows: Sparse
     labels: NDArray[np.int8]
-    """0 for those that are left out, 1 for all others."""
+    """0 for excluded examples, 1 for all others."""
     codes: Any
-    """What they ask for, as the model takes it."""
+    """Targets in the encoding of the model."""
     total: int
 
     def share(self) -> float:
-        """How many examples each of these stands for."""
+        """Return the number of examples of the stream for each kept example."""
         return self.total / max(1, len(self.labels))
 
 
 def mark_included(codes: Any) -> NDArray[np.int8]:
-    """0 for examples that are left out."""
+    """Return 0 for excluded examples and 1 for all others."""
     if isinstance(codes, LabelSets):
         there = np.ones(len(codes), np.int8) if codes.absent is None else ~codes.absent
     else:
@@ -41,8 +41,10 @@ def mark_included(codes: Any) -> NDArray[np.int8]:
 
 
 class MulticlassStreamSampler:
-    """Takes batches as they come: keeps all of a small stream, an even share of a large one. When pieces take too much
-    room every second is dropped, and from there on only every second is kept, and so on."""
+    """Sampler of batches: it keeps all of a small stream and an even share of a large one.
+
+    When the chunks exceed the room, every second one is dropped, and from then on only every second new one is kept.
+    """
 
     def __init__(self, *, room: int = MAX_SAMPLE_TERMS) -> None:
         self.room = room
@@ -66,7 +68,7 @@ class MulticlassStreamSampler:
             self.terms = sum(len(rows.values) for rows, _ in self.kept)
 
     def sample(self) -> MulticlassSample | None:
-        """None where there were no examples."""
+        """Return the sample, or None for an empty stream."""
         if not self.kept:
             return None
         codes = join_codes([codes for _, codes in self.kept])
@@ -79,7 +81,7 @@ def join_rows(parts: Sequence[Rows]) -> Sparse:
 
 
 def join_codes(parts: Sequence[Any]) -> Any:
-    """What the examples of several batches ask for, as that of one; a copy."""
+    """Concatenate the targets of several batches into a copy."""
     if not isinstance(parts[0], LabelSets):
         return np.concatenate(parts)
     lengths = np.concatenate([np.diff(part.starts) for part in parts])

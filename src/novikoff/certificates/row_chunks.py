@@ -1,4 +1,4 @@
-"""A stream in pieces of so many rows, whatever the batches that it comes in. Zeros are left out."""
+"""Reblocking of a stream into chunks of a fixed number of rows, without zeros."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RowChunk = tuple[Sparse, NDArray[np.int8]]
 
 
 class RowBuffer:
-    """Rows are put on it until they are a piece. It is one set of arrays, used for all pieces."""
+    """Buffer of rows that grows to one chunk; its arrays are reused for all chunks."""
 
     def __init__(self, most: int) -> None:
         self.rows = self.terms = 0
@@ -47,7 +47,7 @@ class RowBuffer:
             self.indices, self.values = indices, values
 
     def piece(self) -> RowChunk:
-        """What lies there, until more is put on it."""
+        """Return the buffered rows, valid until the next `put`."""
         part = slice(self.terms)
         return Sparse(self.starts[: self.rows + 1], self.indices[part], self.values[part]), self.labels[: self.rows]
 

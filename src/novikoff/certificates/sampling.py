@@ -1,8 +1,8 @@
-"""Examples kept in memory for the search of a witness: all of a small stream, an even share of a large one.
+"""Sampling of a binary stream for the witness search: all of a small stream, an even share of a large one.
 
-Pieces of some rows are kept until they take too much room; then every second is dropped, and from there on only every
-second is kept, then every fourth, and so on. Where the first piece is dropped, all of them go into a spool as well, if
-there is one. Pieces are counted through the stream, so that it does not matter in which batches it comes.
+Chunks of `CHUNK_ROWS` rows are kept until they exceed the room. Then every second chunk is dropped, and only every
+second new chunk is kept, then every fourth, and so on. Once a chunk is dropped, all chunks also go to the shuffle
+buffer, if there is one. Chunks are counted along the stream, so the sample does not depend on batch boundaries.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from novikoff.certificates.search.witness_search import BinarySample, join_batch
 from novikoff.certificates.shuffle_buffer import ShuffleBuffer
 from novikoff.data.rows import Rows, count_rows, slice_rows
 
-MAX_SAMPLE_TERMS = 4_000_000  # terms
-CHUNK_ROWS = 256  # rows
+MAX_SAMPLE_TERMS = 4_000_000
+CHUNK_ROWS = 256
 
 
 class StreamSampler:
-    """Takes batches as they come."""
+    """Sampler of a binary stream, filled batch by batch."""
 
     def __init__(self, spool: ShuffleBuffer | None = None, *, room: int | None = None) -> None:
         self.spool, self.row_buffer, self.room = (
@@ -50,7 +50,7 @@ class StreamSampler:
         return self.number % self.stride == 0 or (self.spool is not None and self.spool.wants())
 
     def _finish(self) -> None:
-        """The rows that came since the last piece are one."""
+        """Complete the current chunk."""
         if self.spool is not None and self.stride > 1:
             self.spool.add(*self.row_buffer.piece())
         if self.number % self.stride == 0:
@@ -69,14 +69,14 @@ class StreamSampler:
             self.terms = sum(len(rows.values) for rows, _ in self.kept)
 
     def sample(self) -> BinarySample | None:
-        """All that was kept, after the last batch; None where there were no examples."""
+        """Return the sample after the last batch, or None for an empty stream."""
         if self.total % CHUNK_ROWS:
             self._finish()
         return BinarySample(*join_batches(self.kept), self.total) if self.kept else None
 
 
 def sample_stream(batches: Iterable[SignedBatch], spool: ShuffleBuffer | None = None) -> BinarySample | None:
-    """The sample of a stream."""
+    """Return the sample of a stream."""
     sampler = StreamSampler(spool)
     for rows, labels in batches:
         sampler.add(rows, labels)
@@ -84,7 +84,7 @@ def sample_stream(batches: Iterable[SignedBatch], spool: ShuffleBuffer | None = 
 
 
 def split_in_halves(sample: BinarySample) -> tuple[BinarySample, BinarySample]:
-    """Every second piece, and the others: what is found in the one is judged by the other. A single piece is both."""
+    """Split into every second chunk and the rest, for fitting and judging; a single chunk serves as both."""
     count = count_rows(sample.rows)
     pieces = [
         (slice_rows(sample.rows, start, min(count, start + CHUNK_ROWS)), sample.labels[start : start + CHUNK_ROWS])

@@ -1,5 +1,4 @@
-"""The document of a run: plain values that say what was run, what happened, and with which witnesses; as it is written
-to a file and read again."""
+"""Certificate documents: plain values that describe a run, its counts and its witnesses, for JSON files."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ from novikoff.theory.samples.guarantee import IID_ASSUMPTION, no_guarantee
 
 CERTIFICATE_FORMAT = 3
 MEAN_OF_HYPOTHESES = "mean of the hypotheses used while learning, in the first pass; not the saved model"
-"""Which model `compute_new_data_bounds` speaks of where examples were learned one by one."""
+"""The subject of `compute_new_data_bounds` for models that learn one example at a time."""
 
 
 def to_document(
@@ -46,6 +45,7 @@ def to_document(
     passes: int,
     delta: float,
 ) -> dict[str, Any]:
+    """Return the document of a run with its measured witnesses."""
     from novikoff.model_file import to_bytes
 
     state = require_state(model)
@@ -72,12 +72,12 @@ def to_document(
             for f, m in zip(found, measured, strict=True)
         },
     }
-    plain: dict[str, Any] = json.loads(json.dumps(document))  # as it will be read again
+    plain: dict[str, Any] = json.loads(json.dumps(document))  # as a reader of the file gets it
     return plain
 
 
 def _describe_guarantee(model: OnlineClassifier, source: DataSource, passes: int, delta: float) -> dict[str, Any]:
-    """What is guaranteed of the hypothesis that predicts. That it agrees with its examples is measured."""
+    """Return the guarantee for the final hypothesis; its consistency with the examples is measured."""
     promised = describe_guarantee(model, model.ledger_.examples // passes, delta)
     if promised is None:
         return {}
@@ -93,7 +93,7 @@ def _describe_guarantee(model: OnlineClassifier, source: DataSource, passes: int
 
 
 def _count_errors(model: OnlineClassifier, source: DataSource) -> int:
-    """On how many examples the hypothesis of the end is wrong."""
+    """Count the examples on which the final hypothesis is wrong."""
     state, score, wrong = require_state(model), build_scorer(model, known=True), 0
     for rows, labels in source.batches(state.labels, state.features):
         labelled = labels != 0
@@ -103,9 +103,9 @@ def _count_errors(model: OnlineClassifier, source: DataSource) -> int:
 
 
 def compute_new_data_bounds(mistakes: int, examples: int, delta: float) -> dict[str, Any] | None:
-    """Return what i.i.d. examples say of the hypotheses used while learning, None for a run without a fixed length.
+    """Return bounds for the hypotheses used while learning, on i.i.d. data; None without a fixed run length.
 
-    Nothing here bounds the error of the saved model.
+    None of them bounds the error of the saved model.
     """
     if not 0.0 < delta < 1.0:
         raise InputError(f"delta must be between 0 and 1, but is {delta}.")
@@ -124,7 +124,7 @@ def compute_new_data_bounds(mistakes: int, examples: int, delta: float) -> dict[
 
 
 def measurement_to_dict(found: WitnessMeasurement | list[WitnessMeasurement]) -> dict[str, Any]:
-    """Of one pass; sums are rounded up, the margin down. A list is of columns that learn by themselves."""
+    """Return the sums of one pass as plain values; a list holds independently learned columns."""
     if isinstance(found, list):
         return {"columns": [measurement_to_dict(one) for one in found]}
     return {
@@ -140,7 +140,7 @@ def measurement_to_dict(found: WitnessMeasurement | list[WitnessMeasurement]) ->
 
 
 def encode_witness(found: NamedWitness) -> dict[str, Any]:
-    """A witness as text: the slots that are not 0, and their float32 values."""
+    """Encode a witness as text: its nonzero slots and their float32 values."""
     slots = np.flatnonzero(found.witness).astype(np.uint32)
     values = found.witness[slots]
     return {
@@ -152,6 +152,7 @@ def encode_witness(found: NamedWitness) -> dict[str, Any]:
 
 
 def decode_witness(name: str, packed: dict[str, Any]) -> NamedWitness:
+    """Decode a witness of a document; raise InputError if it is malformed."""
     try:
         u: NDArray[np.float32] = np.zeros(int(packed["slots"]), np.float32)
         places = np.frombuffer(base64.b64decode(packed["places"], validate=True), "<u4")
@@ -164,6 +165,6 @@ def decode_witness(name: str, packed: dict[str, Any]) -> NamedWitness:
         widths = tuple(float(width) for width in packed["widths"])
     except (KeyError, TypeError, ValueError, IndexError, MemoryError) as problem:
         raise InputError(
-            f"The certificate's witness {name!r} can't be read ({problem}): ask for another one."
+            f"The certificate's witness {name!r} can't be read ({problem}): build the certificate again."
         ) from None
     return NamedWitness(name, u, widths)

@@ -1,11 +1,11 @@
-"""The examples of a stream in a temporary file: what does not fit in memory can be gone over in a random order.
+"""Temporary file with the examples of a stream, for passes in random order over data larger than memory.
 
-A text is parsed once and comes in the order in which it was written, often one class after the other, which is the
-worst order to learn from. Here pieces of some rows are written one after another, each with a multiplier for each of
-its rows, and are dealt out again in hands of many pieces from all over the stream. Memory holds one hand.
+A text is parsed once, in file order, which is often one class after the other: the worst order for learning. This
+module writes chunks of rows one after another, each with a dual multiplier per row. A pass reads random chunks from
+all over the stream, several at a time; memory holds one such group.
 
-Of a stream that takes more than MAX_TERMS terms, or has more than MAX_ROWS_PER_FEATURE rows for each feature, an
-even share of the pieces is kept, as in the sample: then every second piece is dropped and the others move up.
+Streams of more than MAX_TERMS terms, or of more than MAX_ROWS_PER_FEATURE rows for each feature, keep an even share
+of the chunks, as the sample does: every second chunk is dropped and the others move up.
 """
 
 from __future__ import annotations
@@ -24,22 +24,20 @@ from novikoff.data.rows import Sparse
 from novikoff.data.shuffle.buckets import transfer
 from novikoff.errors import InputError
 
-MAX_TERMS = 1 << 28  # terms: two gigabytes of float32
-MAX_ROWS_PER_FEATURE = (
-    3000  # rows for each feature: u has a number for each, and is settled by far fewer than all rows of a table
-)
-MIN_TERMS = 1 << 23  # terms that are kept in any case
-CHUNK_TERMS = 1 << 21  # terms
+MAX_TERMS = 1 << 28  # two gigabytes of float32
+MAX_ROWS_PER_FEATURE = 3000  # the weights of u are determined by far fewer than all rows of a long table
+MIN_TERMS = 1 << 23  # always kept
+CHUNK_TERMS = 1 << 21
 
 
 class _ChunkLocation(NamedTuple):
-    """A piece in the file: multipliers, where each row ends, labels, columns, values."""
+    """Location of a chunk in the file: multipliers, row ends, labels, columns, values."""
 
     at: int
     rows: int
     terms: int
     width: int
-    """Of a value, in bytes."""
+    """Bytes of a value."""
 
     @property
     def size(self) -> int:
@@ -47,7 +45,7 @@ class _ChunkLocation(NamedTuple):
 
 
 class ShuffledChunk(NamedTuple):
-    """Some pieces in memory. What is done to the multipliers is written back when the next hand is asked for."""
+    """Several chunks in memory. Changes of the multipliers are written back before the next group is read."""
 
     rows: Sparse
     labels: NDArray[np.int8]
@@ -55,10 +53,10 @@ class ShuffledChunk(NamedTuple):
 
 
 class ShuffleBuffer:
-    """A temporary file that has no name and is gone when it is closed; there is none until something is added."""
+    """Unnamed temporary file, created on the first `add` and deleted on close."""
 
     def __init__(self) -> None:
-        self.index = array("q")  # the numbers of each place: a list of places would take ten times the memory
+        self.index = array("q")  # flat: a list of locations would take ten times the memory
         self.number, self.stride, self.end, self.rows, self.terms, self.features = 0, 1, 0, 0, 0, 1
         self.width = 4
         self.file: Any = None
@@ -71,11 +69,11 @@ class ShuffleBuffer:
             self.file.close()
 
     def wants(self) -> bool:
-        """Whether the next piece is one to be kept."""
+        """Whether the next chunk will be kept."""
         return (self.number + 1) % self.stride == 0
 
     def add(self, rows: Sparse, labels: NDArray[np.int8]) -> None:
-        """The next piece, rows that begin with term 0; one that is not wanted may be empty."""
+        """Add the next chunk, whose first term is number 0; an unwanted one may be empty."""
         wanted = self.wants()
         self.number += 1
         if not wanted:
@@ -91,11 +89,11 @@ class ShuffleBuffer:
             self._drop_every_second()
 
     def places(self) -> NDArray[np.int64]:
-        """A row for each place."""
+        """Return one row of numbers for each chunk location."""
         return np.array(self.index, np.int64).reshape(-1, len(_ChunkLocation._fields))
 
     def shuffled_chunks(self, random: np.random.Generator, factor: float) -> Iterator[ShuffledChunk]:
-        """All pieces once, in a random order, their multipliers times a factor."""
+        """Yield all chunks once, in random order, with their multipliers scaled by a factor."""
         for chunk, locations in self._iter_chunks(random.permutation(self.places())):
             chunk.multipliers[:] *= factor
             yield chunk
@@ -105,7 +103,7 @@ class ShuffleBuffer:
                 i += place.rows
 
     def in_order(self) -> Iterator[tuple[Sparse, NDArray[np.int8]]]:
-        """All pieces in the order of the stream; rows and labels may be looked at until more are asked for."""
+        """Yield all chunks in stream order. Rows and labels are valid until the next one."""
         for chunk, _ in self._iter_chunks(self.places()):
             yield chunk.rows, chunk.labels
 
@@ -122,7 +120,7 @@ class ShuffleBuffer:
             yield self._fill_buffer(buffer, locations), locations
 
     def _fill_buffer(self, buffer: ShuffledChunk, locations: Sequence[_ChunkLocation]) -> ShuffledChunk:
-        """The beginning of the room, with these pieces read into it."""
+        """Read these chunks into the start of the buffer."""
         (starts, indices, values), labels, multipliers = buffer
         i = k = 0
         for place in locations:
@@ -173,7 +171,7 @@ class ShuffleBuffer:
 
 
 def _find_chunk_edges(terms: Sequence[int]) -> list[int]:
-    """Where hands of about CHUNK_TERMS terms, at least a piece each, begin, and where the last one ends."""
+    """Return the edges of groups of about CHUNK_TERMS terms, with at least one chunk each."""
     edges, held = [0], 0
     for k, more in enumerate(terms):
         if held + more > CHUNK_TERMS and k > edges[-1]:

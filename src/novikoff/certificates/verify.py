@@ -1,4 +1,4 @@
-"""Checks a certificate: makes it anew from the data, and says what differs. Nothing in the document is believed."""
+"""Verification of a certificate: rebuild it from the data and list the differences. The document is not trusted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REQUIRED_KEYS = ("data", "learner", "settings", "passes", "observed", "bounds", 
 
 
 def parse_certificate(text: str, origin: str) -> dict[str, Any]:
-    """The document; InputError where it is none."""
+    """Parse a certificate's document; raise InputError for anything else."""
     try:
         document = json.loads(text)
         number = document["certificate"]
@@ -32,19 +32,19 @@ def parse_certificate(text: str, origin: str) -> dict[str, Any]:
 
 
 def find_differences(document: dict[str, Any], source: DataSource) -> list[str]:
-    """What in the document is not as the data say, in words; none where all is right."""
+    """Return the differences between a document and the data, in words; an empty list if there are none."""
     data = source.about()
     if data != document["data"]:
         return [f"data: the certificate is about other data: {compare_documents(document['data'], data, 'data')[0]}"]
     try:
         real = rebuild_certificate(document, source)
     except NovikoffError as problem:
-        return [f"it can't be made anew: {problem}"]
+        return [f"the certificate can't be rebuilt: {problem}"]
     return compare_documents(document, real.document, "")
 
 
 def compare_documents(claimed: Any, found: Any, where: str) -> list[str]:
-    """The places where two documents differ."""
+    """Return a message for each place where two documents differ."""
     if isinstance(claimed, dict) and isinstance(found, dict):
         keys = [*claimed, *(k for k in found if k not in claimed)]
         return [
@@ -67,8 +67,31 @@ def _shorten(value: Any) -> str:
 
 
 def verify(certificate: Certificate | dict[str, Any], X: Any, y: Any, *, qid: Any = None) -> list[str]:
-    """What in a certificate is not as the data X, y say, in words; an empty list where it is verified. `qid` names the
-    query of each row, for rankings."""
+    """Check a certificate against the data, without trusting anything in it.
+
+    Parameters
+    ----------
+    certificate : Certificate or dict
+        The certificate, or its document.
+    X, y : examples and labels
+        The data of the certificate, in the same order.
+    qid : array, optional
+        The query of each row, for ranking models.
+
+    Returns
+    -------
+    differences : list of str
+        A message for each number or text that does not follow from the data; empty if the certificate is verified.
+
+    Examples
+    --------
+    >>> from novikoff import Perceptron, certify, verify
+    >>> certificate = certify(Perceptron().fit([[0, 1], [1, 0]], ["up", "right"]), [[0, 1], [1, 0]], ["up", "right"])
+    >>> verify(certificate, [[0, 1], [1, 0]], ["up", "right"])
+    []
+    >>> len(verify(certificate, [[0, 1], [1, 0]], ["right", "up"]))
+    1
+    """
     document = certificate.document if isinstance(certificate, Certificate) else certificate
     about = document["data"].get("arrays") if isinstance(document.get("data"), dict) else None
     arriving = isinstance(about, dict) and about.get("arriving") is True

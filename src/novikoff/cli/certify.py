@@ -1,8 +1,8 @@
-"""Certifies a model: replays its learning on its data, finds witnesses, and writes what the theorems allow.
+"""Certifies a model: learns its data again, searches for witnesses, and evaluates the mistake bounds.
 
-The certificate says how many mistakes were made, how many each theorem allows on this very stream, and bounds the mean
+The certificate states the number of mistakes, how many each theorem allows on this stream, and a bound for the mean
 error of the hypotheses used while learning, if examples are i.i.d. Anyone who has the data can check it with `novikoff
-verify`. The error of the saved model is bounded only where a theorem is about that very hypothesis.
+verify`. The error of the saved model is bounded only where a theorem is about that hypothesis.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from novikoff.cli.options.data_options import (
     matches_reading,
     restore_reading_options,
 )
-from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
 from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.output.report_output import add_report_option, write_report
 from novikoff.data.options import ReadOptions
@@ -38,9 +38,11 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("model", metavar="MODEL", help="a file that learn --save wrote")
-    parser.add_argument("data", nargs="+", metavar="DATA", help="what it was learned from, in this order")
     parser.add_argument(
-        "--passes", metavar="N", type=int, default=1, help="how often it went over the data (default: 1)"
+        "data", nargs="+", metavar="DATA", help="the data that the model was learned from, in this order"
+    )
+    parser.add_argument(
+        "--passes", metavar="N", type=int, default=1, help="number of passes that the model was learned in (default: 1)"
     )
     parser.add_argument("--positive-label", metavar="LABEL", help="the label that was learned against all others")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the certificate to this file")
@@ -63,7 +65,7 @@ def add_certificate_options(parser: argparse.ArgumentParser) -> None:
         "--search-effort",
         metavar="FACTOR",
         type=float,
-        help="how hard to look for witnesses (default: 1, a few passes; below 0.1 a sample of a long stream is enough)",
+        help="effort of the witness search (default: 1, a few passes; below 0.1 on a sample of a long stream)",
     )
 
 
@@ -80,12 +82,12 @@ def run(options: argparse.Namespace) -> int:
     if not matches_reading(options.data, reading_options, settings):
         reading_options = restore_reading_options(reading_options, settings)
     certificate, replayed, source = _build_certificate(model, reading_options, options.passes, options)
-    if getattr(state_of(model), "slot_names", None):  # kept for people: they are no part of what was learned
+    if getattr(state_of(model), "slot_names", None):  # they are shown to users, but do not affect learning
         state_of(replayed).slot_names = state_of(model).slot_names
     if to_bytes(replayed) != to_bytes(model):
         raise InputError(
             f"{options.model}: was not learned from this data, in this order, in {options.passes} passes: name the same"
-            " files, passes and reading options as learn had."
+            " files, passes and reading options as for learn."
         )
     _write_outputs(certificate, model, source, options.output, options)
     print(certificate.as_json() if options.json else certificate)
@@ -95,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
 def write_certificate(
     model: Any, reading_options: ReadOptions, passes: int, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """For `learn`: writes the certificate, made from a run of its own, and its page; returns its document."""
+    """Write the certificate and the report of `learn`, from a second run; return the document of the certificate."""
     certificate, _, source = _build_certificate(model, reading_options, passes, options)
     _write_outputs(certificate, model, source, options.certificate, options)
     document: dict[str, Any] = certificate.document
@@ -105,7 +107,7 @@ def write_certificate(
 def _build_certificate(
     model: Any, reading_options: ReadOptions, passes: int, options: argparse.Namespace
 ) -> tuple[Any, Any, Any]:
-    """The certificate, the model as it was learned again, and the data."""
+    """Return the certificate, the model that was learned again, and the data."""
     from novikoff.certificates.certificate import build_certificate
     from novikoff.certificates.data_source import FileSource
 
@@ -117,7 +119,7 @@ def _build_certificate(
 
 
 def given_certify_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """What the user said about certifying."""
+    """Return the given settings of certification."""
     given = {"delta": options.delta, "search_effort": options.search_effort}
     return {name: value for name, value in given.items() if value is not None}
 

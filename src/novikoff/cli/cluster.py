@@ -21,21 +21,26 @@ from novikoff import learner_registry
 from novikoff.base.internals import feature_range_of, inner_learner_of, scheme_info_of
 from novikoff.cli import signals
 from novikoff.cli.certify import add_certificate_options, given_certify_settings
-from novikoff.cli.options import learner_options, multiclass_options
+from novikoff.cli.options import model_options
 from novikoff.cli.options.data_options import add_data_options, build_reading_options
-from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, max_model_memory
-from novikoff.cli.options.shuffle_options import add_random_state, run_settings
+from novikoff.cli.options.run_options import (
+    DEFAULT_LIMIT_TEXT,
+    add_max_model_memory,
+    add_random_state,
+    max_model_memory,
+)
 from novikoff.cli.output.data_summary import show_description
-from novikoff.cli.output.figures import progressive_error_lines
 from novikoff.cli.output.model_output import check_writable
+from novikoff.cli.output.progress import progressive_error_lines
 from novikoff.errors import InputError, SortedLabelsWarning
 from novikoff.memory_limit import ENVIRONMENT_VARIABLE
-from novikoff.meta.default_learner import DEFAULT_LEARNER, FALLBACK_LEARNER
+from novikoff.model_factory import DEFAULT_LEARNER, FALLBACK_LEARNER, ModelSettings, Task, build_learner, build_model
 
 FALLBACK_MESSAGE = f"{DEFAULT_LEARNER} can't be mixed across shards: using {FALLBACK_LEARNER}"
 SCHEME_CHOICES = ("binary", "kesler", "one-vs-all", "all-vs-all", "output-code", "ova", "ava", "ecoc")
+ON_CLUSTER = Task(on_cluster=True)
 EPILOG = """\
-A shard is a file that every worker finds under the same name; a pattern stands for all files that match. Without
+A shard is a file that every worker can open under the same name; a pattern stands for all files that match. Without
 --scheduler the workers are processes on this machine, as many as it has processors. Start a cluster with Dask's own
 tools: dask scheduler and dask worker, SSHCluster, dask-jobqueue (SLURM), dask-kubernetes, dask-yarn.
 
@@ -56,47 +61,55 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         allow_abbrev=False,
         description=__doc__,
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    learn.set_defaults(parser=learn)
     learn.add_argument("data", nargs="+", metavar="SHARD", help="files, or patterns such as 'part-*.svm.gz'")
-    learn.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster (default: processes on this machine)")
-    learn.add_argument("--workers", metavar="N", type=int, help="without --scheduler: how many processes")
-    learn.add_argument("--rounds", metavar="N", type=int, default=5, help="how often all is learned and mixed (5)")
+    learn.add_argument(
+        "--scheduler", metavar="ADDRESS", help="address of the Dask scheduler (default: processes on this machine)"
+    )
+    learn.add_argument("--workers", metavar="N", type=int, help="number of processes, without --scheduler")
+    learn.add_argument(
+        "--rounds",
+        metavar="N",
+        type=int,
+        default=5,
+        help="number of rounds: each learns all shards and mixes (default: 5)",
+    )
     learn.add_argument(
         "--mixing",
         choices=("uniform", "mistakes", "examples"),
         default="uniform",
-        help="how much each shard counts in the mixture (default: all alike)",
+        help="weight of each shard in the mixture (default: uniform)",
     )
     learn.add_argument(
         "--learner",
         choices=learner_registry.names(),
-        help=f"the algorithm (default: {FALLBACK_LEARNER}, for {DEFAULT_LEARNER} can't be mixed)",
+        help=f"the algorithm (default: {FALLBACK_LEARNER}, because {DEFAULT_LEARNER} can't be mixed)",
     )
     learn.add_argument(
         "--multiclass",
         choices=SCHEME_CHOICES,
-        help="how classes are made of weights (default: kesler for more than two)",
+        help="multiclass scheme (default: kesler for more than two classes)",
     )
-    learn.add_argument("--classes", metavar="A,B,…", help="all labels: spares a look at every file for them")
+    learn.add_argument("--classes", metavar="A,B,…", help="all labels, so that the files need not be searched for them")
     learn.add_argument("--positive-label", metavar="LABEL", help="learn this label against all others")
     learn.add_argument("--save", metavar="MODEL", help="write the model to this file")
     learn.add_argument(
-        "--checkpoint", metavar="PATH", help="written after each round; a run that ended goes on from it"
+        "--checkpoint", metavar="PATH", help="file written after each round; an interrupted run resumes from it"
     )
-    learn.add_argument("--certificate", metavar="FILE", help="write what the theorems say of this run to this file")
+    learn.add_argument("--certificate", metavar="FILE", help="write a certificate of the mistake bounds to this file")
     add_certificate_options(learn)
     add_max_model_memory(learn, DEFAULT_LIMIT_TEXT)
     learn.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     learn.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
-    add_random_state(learn, "of a code of --multiclass ecoc, of the first weights of a network")
+    add_random_state(learn, "code words of --multiclass ecoc, initial weights of a network")
     add_data_options(learn)
     for name in (
         learner_registry.names()
         if arguments is None
-        else [learner_options.find_learner_name(arguments, FALLBACK_LEARNER)]
+        else [model_options.find_learner_name(arguments, FALLBACK_LEARNER)]
     ):
-        learner_options.add_settings(learn, name)
+        model_options.add_learner_settings(learn, name)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -110,37 +123,41 @@ def run(options: argparse.Namespace) -> int:
     if limit is not None:
         os.environ[ENVIRONMENT_VARIABLE] = str(limit)  # worker processes on this machine inherit it
     if options.workers is not None and (options.scheduler or options.workers < 1):
-        raise InputError("--workers is how many processes are started without --scheduler, at least 1.")
+        raise InputError("--workers is the number of processes to start without --scheduler, at least 1.")
     if options.search_effort is not None and not options.certificate:
-        raise InputError("--search-effort is how hard a --certificate looks for witnesses: leave it out.")
+        raise InputError("--search-effort is for the witness search of --certificate: leave it out.")
     local = options.checkpoint if options.checkpoint and "://" not in options.checkpoint else None
     for path in (options.save, options.certificate, local):
         if path:
             check_writable(Path(path))
     reading_options = build_reading_options(options)
-    binary = _build_learner(options)
+    settings = _read_model_settings(options)
+    draft = build_learner(settings, ON_CLUSTER)
     make_shards(
         options.data, None, reading_options, options.positive_label
-    )  # patterns that match nothing: before a cluster is started
-    reading_options.prefer_largest = options.collisions is None and feature_range_of(binary)[1] < math.inf
+    )  # refuses patterns that match nothing before a cluster is started
+    reading_options.prefer_largest = options.collisions is None and feature_range_of(draft)[1] < math.inf
     with connect(options.scheduler, options.workers) as client:
         _print_progress(options, f"scheduler   {client.scheduler.address}\ndashboard   {client.dashboard_link}")
         read = describe_first_shard(options.data, reading_options, client)
         show_description(read, quiet=options.quiet)
         shown = RoundProgress(quiet=options.quiet)
-        told = None if options.classes is None else [_parse_label(word) for word in options.classes.split(",")]
-        model = _build_model(binary, options, reading_options, client, told)
+        classes = None if options.classes is None else [_parse_label(word) for word in options.classes.split(",")]
+        found = None
+        if settings.multiclass is None:
+            found = _count_classes(options, reading_options, client, classes)
+        model = build_model(settings, ON_CLUSTER._replace(classes=found))
         learner = DistributedLearner(
             model, rounds=options.rounds, mixing=options.mixing, client=client, checkpoint=options.checkpoint
         )
-        with warnings.catch_warnings():  # printed below, in the way of the command line
+        with warnings.catch_warnings():  # printed below
             warnings.simplefilter("ignore", SortedLabelsWarning)
             learner.fit(
                 options.data,
                 options=reading_options,
                 positive_label=options.positive_label,
-                classes=told,
-                onlooker=shown,
+                classes=classes,
+                on_round=shown,
             )
         signals.raise_if_interrupted()
         report = _summarize(learner, time.perf_counter() - began)
@@ -155,13 +172,13 @@ def run(options: argparse.Namespace) -> int:
     print(json.dumps(report) if options.json else _format_text(report, options))
     for note in () if options.quiet else learner.notes_:
         print(f"note: {note}", file=sys.stderr)
-    for warning in learner.warnings_:  # the others came before learning
+    for warning in learner.warnings_:  # other warnings were printed before learning
         print(f"warning: {warning}", file=sys.stderr)
     return 0
 
 
 class RoundProgress:
-    """Progress: a line for each round."""
+    """Prints a line of progress for each round."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet, self.before, self.heading = quiet, time.perf_counter(), True
@@ -193,31 +210,32 @@ def _parse_label(word: str) -> Any:
     return int(word) if word.lstrip("+-").isdigit() else word
 
 
-def _build_learner(options: argparse.Namespace) -> Any:
-    given = learner_options.given_settings(options)
+def _read_model_settings(options: argparse.Namespace) -> ModelSettings:
+    """Return what the options say of the model."""
+    given = model_options.given_learner_settings(options)
     if "passes" in given:
-        raise InputError("--passes: a cluster goes over the data once in each round: say --rounds.")
+        raise InputError("--passes: a cluster goes over the data once in each round: use --rounds.")
     if options.learner is None:
         _print_progress(options, FALLBACK_MESSAGE)
-    name = options.learner or FALLBACK_LEARNER
-    model_type = learner_registry.learner_class(name)
-    return model_type(**{**learner_registry.variant_settings(name), **given}, **run_settings(model_type, options))
+    scheme = model_options.named_scheme(options)
+    if scheme is None and options.positive_label is not None:
+        scheme = "binary"
+    return ModelSettings(
+        options.learner,
+        given,
+        scheme,
+        run_settings=model_options.run_settings(options, shuffled=False),
+        flag=model_options.flag,
+    )
 
 
-def _build_model(binary: Any, options: argparse.Namespace, reading_options: Any, client: Any, told: Any) -> Any:
-    """The learner in its scheme, which follows from the first labels where it is not named."""
-    name = multiclass_options.SCHEME_ALIASES.get(options.multiclass, options.multiclass)
-    if name is None and options.positive_label is None:
-        from novikoff.distributed.shard_summary import read_first_labels
+def _count_classes(options: argparse.Namespace, reading_options: Any, client: Any, classes: Any) -> int:
+    """Return the number of classes: the given ones, or those of the first labels, which a worker reads."""
+    if classes is not None:
+        return len(classes)
+    from novikoff.distributed.shard_summary import read_first_labels
 
-        first = read_first_labels(options.data, reading_options, client) if told is None else told
-        name = "kesler" if len(first) > 2 else "binary"
-    if name in (None, "binary"):
-        return binary
-    from novikoff import scheme_registry
-
-    model_type = scheme_registry.scheme_class(name)
-    return model_type(binary, **run_settings(model_type, options))
+    return len(read_first_labels(options.data, reading_options, client))
 
 
 def _summarize(learner: Any, seconds: float) -> dict[str, Any]:
@@ -268,8 +286,8 @@ def _format_text(report: dict[str, Any], options: argparse.Namespace) -> str:
         from novikoff.certificates.certificate import Certificate
 
         best = Certificate(report["certificate"]).headline
-        said = "no theorem was shown to hold for this run"
+        bound = "no theorem was shown to hold for this run"
         if best is not None:
-            said = f"{best['bound']:,.1f} {best['counts']} at most ({best['name']}: {best['verdict']})"
-        lines.append(f"bound       {said}")
+            bound = f"{best['bound']:,.1f} {best['counts']} at most ({best['name']}: {best['verdict']})"
+        lines.append(f"bound       {bound}")
     return "\n".join([*lines, *([f"saved       {Path(options.save)}"] if options.save else [])])

@@ -1,4 +1,4 @@
-"""Compares linear learners on the same stream in one go, each with its bound.
+"""Compares linear learners on the same data in one run, each with its mistake bound.
 
 Tries all learners with one weight vector that take the data, with their default settings; kernel-perceptron and
 multilayer-perceptron only where --learners names them, and no ensembles. Shows mistakes, updates, the progressive error
@@ -17,8 +17,14 @@ from typing import TYPE_CHECKING
 
 from novikoff import learner_registry
 from novikoff.cli.options.data_options import DATA_HELP, add_data_options, build_reading_options
-from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
-from novikoff.cli.options.shuffle_options import add_shuffle, order_warnings, resolve_shuffle
+from novikoff.cli.options.run_options import (
+    DEFAULT_LIMIT_TEXT,
+    add_max_model_memory,
+    add_shuffle,
+    order_warnings,
+    resolve_shuffle,
+    within_model_memory,
+)
 from novikoff.cli.output.data_summary import describe_files, show_description
 from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.output.report_output import add_report_option
@@ -37,9 +43,13 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
-    parser.add_argument("data", nargs="+", metavar="DATA", help="the stream, in this order")
-    parser.add_argument("--learners", metavar="NAMES", type=_parse_names, help="only these, with commas in between")
-    parser.add_argument("--passes", metavar="N", type=int, default=1, help="how often to go over the data (default: 1)")
+    parser.add_argument("data", nargs="+", metavar="DATA", help="data to learn, in this order")
+    parser.add_argument(
+        "--learners", metavar="NAMES", type=_parse_names, help="the learners to compare, separated by commas"
+    )
+    parser.add_argument(
+        "--passes", metavar="N", type=int, default=1, help="number of passes over the data (default: 1)"
+    )
     parser.add_argument("--positive-label", metavar="LABEL", help="learn this label against all others")
     add_shuffle(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
@@ -54,7 +64,7 @@ def _parse_names(text: str) -> list[str]:
     unknown = [name for name in chosen if name not in learner_registry.names()]
     if unknown:
         raise argparse.ArgumentTypeError(
-            f"no learner is called {unknown[0]}: there are {', '.join(learner_registry.names())}"
+            f"unknown learner {unknown[0]}: choose from {', '.join(learner_registry.names())}"
         )
     return chosen
 

@@ -15,7 +15,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="which shell")
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell")
 
 
 def run(options: argparse.Namespace) -> int:

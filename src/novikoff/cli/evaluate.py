@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from novikoff.cli.options.data_options import (
 )
 from novikoff.cli.output.data_summary import show_notes
 from novikoff.cli.output.evaluation_text import format_comparison, format_result
+from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.predict import check_same_columns, score_batch
 from novikoff.data.labels.binary_labels import to_plain_label
 from novikoff.data.options import ReadOptions
@@ -57,6 +59,7 @@ examples:
   novikoff evaluate spam.model test.svm
   novikoff evaluate old.model new.model test.csv
   novikoff evaluate bank.model test.csv --by job --json
+  novikoff evaluate old.model new.model test.csv --report evaluation.html
 """
 
 
@@ -82,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr but warnings")
+    parser.add_argument("--report", metavar="FILE.html", help="also write a page with curves, plots and tables")
     add_data_options(parser)
 
 
@@ -90,9 +94,14 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"--delta must be between 0 and 1, but is {options.delta}.")
     if is_stream(options.data) and (len(options.models) > 1 or options.by):
         raise InputError(f"{options.data}: can be read once only: for several models or --by use a file.")
+    if options.report:
+        check_writable(Path(options.report))
     found = [_evaluate_model(path, options) for path in options.models]
     pairs = [(a, b, _compare(a, b)) for a, b in combinations(found, 2) if a.wrong is not None and b.wrong is not None]
-    print(_format_json(found, pairs, options) if options.json else _format_text(found, pairs, options))
+    document = _build_document(found, pairs, options)
+    if options.report:
+        _write_report(found, pairs, document, options)
+    print(json.dumps(document) if options.json else _format_text(found, pairs, options))
     return 0
 
 
@@ -141,6 +150,7 @@ def _evaluate_classes(model: Any, path: str, batches: Iterator[Batch], options: 
                     scores=(shown[:, -1] if shown.shape[1] == 1 else shown[:, 1] - shown[:, 0])
                     if evaluator.is_binary
                     else None,
+                    probabilities=_to_probabilities(model, shown),
                     slices=None if slices is None else slices.take(len(batch)),
                 )
             )
@@ -150,6 +160,13 @@ def _evaluate_classes(model: Any, path: str, batches: Iterator[Batch], options: 
     if result.examples == 0:
         raise InputError(f"{options.data}: no example has a label: evaluate needs labels to compare with.")
     return ModelEvaluation(path, result, np.concatenate(wrong))
+
+
+def _to_probabilities(model: Any, shown: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return a probability for each class where the scores that are shown are shares of the classes; otherwise None."""
+    if not hasattr(model, "predict_proba") or shown.shape[1] != len(model.classes_):
+        return None
+    return shown / shown.sum(axis=1, keepdims=True)
 
 
 def _true_codes(model: Any, batch: Batch, index: LabelIndex) -> Codes:
@@ -240,11 +257,11 @@ def _compare(a: ModelEvaluation, b: ModelEvaluation) -> PairedComparison:
     return PairedComparison(int((first & ~second).sum()), int((second & ~first).sum()), len(first))
 
 
-def _format_json(
+def _build_document(
     found: list[ModelEvaluation],
     pairs: list[tuple[ModelEvaluation, ModelEvaluation, PairedComparison]],
     options: argparse.Namespace,
-) -> str:
+) -> dict[str, Any]:
     shown: dict[str, Any] = {"data": options.data, "models": [{"model": f.model, **f.result.to_dict()} for f in found]}
     if pairs:
         shown["comparisons"] = [
@@ -258,7 +275,39 @@ def _format_json(
             }
             for a, b, pair in pairs
         ]
-    return json.dumps(shown)
+    return shown
+
+
+def _write_report(
+    found: list[ModelEvaluation],
+    pairs: list[tuple[ModelEvaluation, ModelEvaluation, PairedComparison]],
+    document: dict[str, Any],
+    options: argparse.Namespace,
+) -> None:
+    from novikoff.model_file import write_atomically
+    from novikoff.reports.evaluation_page import Pair, build_page
+
+    names = _name_models([one.model for one in found])
+    named = dict(zip(map(id, found), names, strict=True))
+    page = build_page(
+        list(zip(names, (one.result for one in found), strict=True)),
+        [Pair(named[id(a)], named[id(b)], pair) for a, b, pair in pairs],
+        data=_name_data(options.data),
+        document=document,
+        delta=options.delta,
+        by=options.by,
+    )
+    write_atomically(Path(options.report), page.encode())
+
+
+def _name_models(paths: list[str]) -> list[str]:
+    """Return the names of the files without folders; numbered where names occur twice."""
+    names = [Path(path).name for path in paths]
+    return [name if names.count(name) == 1 else f"{k}: {name}" for k, name in enumerate(names, 1)]
+
+
+def _name_data(data: str) -> str:
+    return "standard input" if data == "-" else Path(data).name
 
 
 def _format_text(

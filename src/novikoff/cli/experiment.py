@@ -1,4 +1,4 @@
-"""Runs an experiment in which theorems can be seen at work, and holds every number against its bound."""
+"""Runs an experiment, and compares every number with its bound."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from novikoff.errors import InputError
 from novikoff.experiments import EXPERIMENTS, experiment
 
 EPILOG = f"""\
-NAME, and what it shows:
+NAME, and what the experiment shows:
 {chr(10).join(f"  {name:<23}{text}" for name, text in EXPERIMENTS.items())}
 
-and what it may be told, beside --random-state:
+options of each experiment, beside --random-state:
   irrelevant-attributes  --attributes --relevant
   irrelevant-dimensions  --attributes --relevant --margin --examples
   drift                  --attributes --relevant --drift --examples
   margin                 --attributes --margin --epsilon --examples
   noise                  --attributes --relevant --noise --examples
 
-A report is one HTML file that needs no network; the numbers that --json prints are in it too. The exit code is 1 if a
-bound was violated, which would be a defect.
+The report is one HTML file that needs no network and contains the numbers of --json. The exit code is 1 if a bound was
+violated, which would be a defect.
 
 examples:
   novikoff experiment irrelevant-attributes --report irrelevant.html
@@ -39,19 +39,19 @@ examples:
   novikoff experiment noise --noise 0.2 --random-state 7
 """
 TEXT_WIDTH = 110
-"""Of the lines that are wrapped."""
+"""Columns at which lines are wrapped."""
 
 EXPERIMENT_OPTIONS = (
-    ("attributes", "N", int, "how many attributes, or the most of them (default: 100000; irrelevant-dimensions"
+    ("attributes", "N", int, "number of attributes, or the largest number (default: 100000; irrelevant-dimensions"
      " and noise 1000, drift 1024, margin 20)"),
-    ("relevant", "K", int, "how many of them matter (default: 5)"),
-    ("drift", "C", int, "the largest number of changes (default: 256, or a quarter of the attributes)"),
-    ("margin", "G", float, "the margin, or the smallest one (default: irrelevant-dimensions 0.2, margin 0.003)"),
-    ("epsilon", "E", float, "the share of the margin that the Margin Perceptron may give up, beside ½ (default: 0.1)"),
-    ("noise", "P", float, "the largest share of labels that are flipped (default: 0.3)"),
-    ("examples", "M", int, "how many examples (default: irrelevant-dimensions 5000, drift 100000, margin 4000,"
+    ("relevant", "K", int, "number of relevant attributes (default: 5)"),
+    ("drift", "C", int, "largest number of changes (default: 256, or a quarter of the attributes)"),
+    ("margin", "G", float, "margin, or the smallest margin (default: irrelevant-dimensions 0.2, margin 0.003)"),
+    ("epsilon", "E", float, "share of the margin that the Margin Perceptron may lose, beside ½ (default: 0.1)"),
+    ("noise", "P", float, "largest share of flipped labels (default: 0.3)"),
+    ("examples", "M", int, "number of examples (default: irrelevant-dimensions 5000, drift 100000, margin 4000,"
      " noise 20000)"),
-    ("random_state", "N", int, "another number gives other streams (default: 0)"),
+    ("random_state", "N", int, "seed of the streams (default: 0)"),
 )  # fmt: skip
 
 
@@ -89,19 +89,19 @@ def _given_options(options: argparse.Namespace, perform: Callable[..., Any]) -> 
     strange = [f"--{name.replace('_', '-')}" for name in given if name not in known]
     if strange:
         allowed = ", ".join(f"--{name.replace('_', '-')}" for name, *_ in EXPERIMENT_OPTIONS if name in known)
-        raise InputError(f"{options.name} has no {' and no '.join(strange)}: it can be told {allowed}.")
+        raise InputError(f"{options.name} has no {' and no '.join(strange)}: its options are {allowed}.")
     return given
 
 
 def _progress_printer(*, quiet: bool) -> Callable[[str], None]:
     began = time.perf_counter()
 
-    def tell(line: str) -> None:
+    def report(line: str) -> None:
         signals.raise_if_interrupted()
         if not quiet:
             print(f"{time.perf_counter() - began:6.1f} s   {line}", file=sys.stderr)
 
-    return tell
+    return report
 
 
 def _write_report(result: Any, path: Path) -> None:

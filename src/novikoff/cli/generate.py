@@ -1,4 +1,4 @@
-"""Writes a stream whose truth is known: from a concept class, or made to be the worst for an algorithm."""
+"""Writes a stream whose true concept is known: from a concept class, or the worst case of an algorithm."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from novikoff.data.synthetic.writers import ROW_FORMATS, RowWriter
 from novikoff.errors import InputError
 
 EPILOG = """\
-CONCEPT, and what it may be told:
+CONCEPT, and its options:
   conjunction, disjunction, xor    --relevant
-  m-of-n                           --relevant --threshold       at least so many of the relevant literals
-  k-cnf                            --clauses --width            no attribute comes twice
-  dnf                              --terms --width              no attribute comes twice
+  m-of-n                           --relevant --threshold       at least M of the relevant literals are true
+  k-cnf                            --clauses --width            each attribute occurs once
+  dnf                              --terms --width              each attribute occurs once
   and all of these                 --negated --density --drift
   linear-threshold                 --relevant --margin          numbers, ‖x‖ ≤ 1, separable by the margin without a bias
   rectangle                        --relevant                   numbers from 0 to 1
@@ -34,7 +34,7 @@ CONCEPT, and what it may be told:
   irrelevant                       --attributes --relevant      bad for the Perceptron, good for Winnow
   drifting-disjunction             --attributes --relevant --drift    bad for Winnow, good for Winnow-R; 2^L attributes
 
-Attributes are numbered from 1. In the truth, literal 3 says that attribute 3 is active, -3 that it is not.
+Attributes are numbered from 1. In --truth, literal 3 means that attribute 3 is active, -3 that it is not.
 
 examples:
   novikoff generate disjunction --attributes 1000 --relevant 5 > data.svm
@@ -43,7 +43,7 @@ examples:
   novikoff generate irrelevant --attributes 10000 --format vw > worst.vw
 """
 PROGRESS_INTERVAL_SECONDS = 1.0
-"""Between two lines of progress."""
+"""Time between two lines of progress."""
 
 OPTION_PARAMETERS = {
     "attributes": "n",
@@ -61,36 +61,38 @@ OPTION_PARAMETERS = {
     "negated": "negated",
     "random_state": "random_state",
 }
-"""Options, and what the functions that make streams call them."""
+"""Options, and the parameters of the functions that generate streams."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("concept", metavar="CONCEPT", choices=[*CONCEPTS, *WORST_CASE_STREAMS], help="see below")
     for name, metavar, value_type, text in (
-        ("attributes", "N", int, "how many attributes there are (default: 100; linear-threshold 20, rectangle 2)"),
-        ("relevant", "K", int, "how many of them, or of their literals, matter (default: 5; xor 2, real numbers all)"),
-        ("threshold", "M", int, "how many of the relevant ones must be true (default: 3)"),
-        ("clauses", "N", int, "how many clauses (default: 3)"),
-        ("terms", "N", int, "how many terms (default: 3)"),
-        ("width", "K", int, "how many literals in a clause or a term (default: 2)"),
-        ("margin", "G", float, "the least distance to the separating plane, ‖x‖ being at most 1 (default: 0.1)"),
-        ("examples", "M", int, "how many examples (default: 1000)"),
-        ("density", "P", float, "how likely an irrelevant attribute is active (default: 0.5, at most 50 in all)"),
-        ("balance", "P", _parse_balance, "the share of positive examples, by how often literals are true (default:"
+        ("attributes", "N", int, "number of attributes (default: 100; linear-threshold 20, rectangle 2)"),
+        ("relevant", "K", int, "number of relevant attributes or literals (default: 5; xor 2, real numbers all)"),
+        ("threshold", "M", int, "number of relevant literals that must be true (default: 3)"),
+        ("clauses", "N", int, "number of clauses (default: 3)"),
+        ("terms", "N", int, "number of terms (default: 3)"),
+        ("width", "K", int, "literals per clause or term (default: 2)"),
+        ("margin", "G", float, "minimum distance to the separating plane, for ‖x‖ ≤ 1 (default: 0.1)"),
+        ("examples", "M", int, "number of examples (default: 1000)"),
+        ("density", "P", float, "probability that an irrelevant attribute is active (default: 0.5, at most 50)"),
+        ("balance", "P", _parse_balance, "share of positive examples, set by the density of literals (default:"
          " 0.5); none: relevant attributes are as dense as others"),
-        ("noise", "P", float, "how likely a label is flipped (default: 0)"),
-        ("drift", "C", int, "how often a literal is dropped and another one gained (default: 0)"),
-        ("random_state", "N", int, "another number gives another concept and other examples (default: 0)"),
+        ("noise", "P", float, "probability that a label is flipped (default: 0)"),
+        ("drift", "C", int, "number of times that a literal is replaced (default: 0)"),
+        ("random_state", "N", int, "seed of the concept and the examples (default: 0)"),
     ):  # fmt: skip
         parser.add_argument(
             f"--{name.replace('_', '-')}", metavar=metavar, type=value_type, default=argparse.SUPPRESS, help=text
         )
     parser.add_argument(
-        "--negated", action="store_true", default=argparse.SUPPRESS, help="literals may be negated, each by a coin"
+        "--negated", action="store_true", default=argparse.SUPPRESS, help="negate each literal with probability ½"
     )
-    parser.add_argument("--format", choices=tuple(ROW_FORMATS), default="svmlight", help="(default: svmlight)")
+    parser.add_argument(
+        "--format", choices=tuple(ROW_FORMATS), default="svmlight", help="format of the examples (default: svmlight)"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the examples here instead of stdout")
-    parser.add_argument("--truth", metavar="FILE", help="write what is known of the stream here, as JSON")
+    parser.add_argument("--truth", metavar="FILE", help="write the true concept to this file, as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
 
 
@@ -113,7 +115,7 @@ def _parse_balance(text: str) -> float | None:
     return None if text == "none" else float(text)
 
 
-_parse_balance.__name__ = "share"  # what the parser calls it where it is none
+_parse_balance.__name__ = "share"  # argparse shows it in its message
 
 
 def _build_stream(options: argparse.Namespace) -> SyntheticStream:
@@ -127,14 +129,14 @@ def _build_stream(options: argparse.Namespace) -> SyntheticStream:
         allowed = ", ".join(
             f"--{name.replace('_', '-')}" for name, parameter in OPTION_PARAMETERS.items() if parameter in known
         )
-        raise InputError(f"{options.concept} has no {' and no '.join(strange)}: it can be told {allowed}.")
+        raise InputError(f"{options.concept} has no {' and no '.join(strange)}: its options are {allowed}.")
     stream: SyntheticStream = make(**{OPTION_PARAMETERS[name]: value for name, value in given.items()})
     return stream
 
 
 @contextlib.contextmanager
 def _open_output(name: str | None) -> Iterator[Callable[[bytes], object]]:
-    """Where the text goes."""
+    """Yield the function that writes the text."""
     if name is None:
         yield sys.stdout.buffer.write
         return

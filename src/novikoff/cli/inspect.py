@@ -1,4 +1,4 @@
-"""Shows what a model is: learner, settings, labels, ledger, and the features that matter most."""
+"""Shows a model: learner, settings, labels, ledger, and the most important features."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from novikoff.base.internals import describe_guarantee, scheme_info_of
-from novikoff.cli.options import online_to_batch_options
-from novikoff.cli.output.figures import progressive_error_lines
+from novikoff.cli.output.guarantee_text import format_guarantee
+from novikoff.cli.output.progress import progressive_error_lines
 from novikoff.errors import InputError
 
 MAX_LABELS_SHOWN = 20
@@ -27,9 +27,9 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("model", metavar="MODEL", help="a file that learn --save wrote")
     parser.add_argument(
-        "--top", metavar="N", type=int, default=20, help="how many features, the most important first (default: 20)"
+        "--top", metavar="N", type=int, default=20, help="number of features, the most important first (default: 20)"
     )
-    parser.add_argument("--epsilon", metavar="E", type=float, help="ε, the error that is asked for")
+    parser.add_argument("--epsilon", metavar="E", type=float, help="ε, the error that the model should not exceed")
     parser.add_argument("--delta", metavar="P", type=float, help="δ, the probability to fail (default: 0.05)")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
 
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _describe_guarantee(model: Any, options: argparse.Namespace) -> dict[str, Any]:
-    """What the hypothesis promises, and whether it has seen enough, where that can be said."""
+    """Return the guarantee of the hypothesis, and whether it has seen enough examples, where a theorem applies."""
     delta = 0.05 if options.delta is None else options.delta
     settled = "online_to_batch" in scheme_info_of(model)
     if settled and options.delta not in (None, model.delta):
@@ -125,17 +125,17 @@ def _intercept_lines(intercept: float | dict[str, float] | None) -> list[str]:
 
 def _guarantee_lines(description: dict[str, Any]) -> list[str]:
     promised = description.get("online_to_batch", description.get("guarantee"))
-    rows = [] if promised is None else online_to_batch_options.format_guarantee(promised)
+    rows = [] if promised is None else format_guarantee(promised)
     rows += [("enough", description["sample_check"]["sentence"])] if "sample_check" in description else []
     return [f"{title:<12}{text}" for title, text in rows]
 
 
 def _run_lines(ledger: dict[str, Any] | None, passes: int) -> list[str]:
-    if ledger is None:  # there was none: it has learned all examples at once
+    if ledger is None:  # the model learned all examples at once
         return []
     errors = progressive_error_lines(ledger["mistakes"], ledger["examples"])
     if passes > 1:
-        errors.append(f"            (over {passes:,} passes, of which the later ones have seen the labels)")
+        errors.append(f"            (over {passes:,} passes; later passes have seen the labels)")
     return [
         f"examples    {ledger['examples']:,}   mistakes {ledger['mistakes']:,}   updates {ledger['updates']:,}",
         *errors,

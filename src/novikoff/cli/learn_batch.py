@@ -1,4 +1,4 @@
-"""`learn` for models that need all examples at once: the data is read into memory first."""
+"""Run `learn` for ensembles that are fitted to all examples at once: the data is read into memory first."""
 
 from __future__ import annotations
 
@@ -10,35 +10,33 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from novikoff import learner_registry
-from novikoff.base.internals import is_multiclass, needs_two_classes, require_state, setting_defaults_of
+from novikoff.base.internals import require_state
 from novikoff.cli import signals
 from novikoff.cli.certify import write_certificate
-from novikoff.cli.options import learner_options, multiclass_options
 from novikoff.cli.options.data_options import build_reading_options, open_reading
-from novikoff.cli.options.shuffle_options import run_settings
 from novikoff.cli.output.data_summary import show_description
 from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.output.provenance import begin_provenance, finish_provenance
 from novikoff.data.load_all import load_examples
 from novikoff.errors import InputError
 from novikoff.meta.internals import estimate_bytes, fit_dataset
+from novikoff.model_factory import ModelSettings, Task, build_model
 
 STREAMING_ALTERNATIVES = {"adaboost": "online-boosting", "bagging": "online-bagging", "random-forest": "online-bagging"}
-"""What to use where data has no end."""
+"""The scheme for streams that is suggested instead."""
 DEFAULT_DELTA = 0.05
 
 
-def run(options: argparse.Namespace, name: str) -> int:
-    began = time.perf_counter()
+def run(options: argparse.Namespace, settings: ModelSettings) -> int:
+    began, name = time.perf_counter(), str(settings.multiclass)
     if options.resume:
         raise InputError(
-            f"--resume: {name} learns from all examples at once and can't go on: learn all files together, or use"
+            f"--resume: {name} learns from all examples at once and can't be resumed: learn all files together, or use"
             f" --multiclass {STREAMING_ALTERNATIVES[name]}."
         )
-    asked = "--certificate" if options.certificate else "--report" if options.report else None
-    if asked and "-" in options.data:
-        raise InputError(f"{asked} is for files that can be read again: not with standard input.")
+    wanted = "--certificate" if options.certificate else "--report" if options.report else None
+    if wanted and "-" in options.data:
+        raise InputError(f"{wanted} is for files that can be read again: not with standard input.")
     for path in (options.save, options.certificate, options.report):
         if path:
             check_writable(Path(path))
@@ -50,11 +48,11 @@ def run(options: argparse.Namespace, name: str) -> int:
         )
     seen = begin_provenance(options)
     reading = open_reading(options.data, build_reading_options(options), None)
-    needed = partial(_bytes_needed, options, name)
+    needed = partial(_bytes_needed, settings)
     dataset = load_examples(reading, needed=needed, positive=options.positive_label)
     show_description(reading, quiet=options.quiet)
     signals.raise_if_interrupted()
-    model = fit_dataset(_build_model(options, name, len(set(dataset.y.tolist()))), dataset)
+    model = fit_dataset(build_model(settings, Task(len(set(dataset.y.tolist())))), dataset)
     signals.raise_if_interrupted()
     if options.save:
         from novikoff.model_file import save
@@ -62,37 +60,15 @@ def run(options: argparse.Namespace, name: str) -> int:
         save(model, options.save, provenance=finish_provenance(options, seen))
     report = _summarize(model, name, len(dataset.y), time.perf_counter() - began, options)
     report |= {"read": reading.description, "notes": reading.notes, "warnings": reading.doubts}
-    if asked:
+    if wanted:
         report["certificate"] = write_certificate(model, build_reading_options(options), 1, options)
     print(json.dumps(report) if options.json else _format_text(report, options))
     return 0
 
 
-def _bytes_needed(options: argparse.Namespace, name: str, classes: int, features: int) -> int:
-    """Return the memory that the ensemble needs at least with so many classes and features."""
-    return int(estimate_bytes(_build_model(options, name, classes), classes, features))
-
-
-def _build_model(options: argparse.Namespace, name: str, classes: int) -> Any:
-    """The ensemble; its members are trees where no learner is named, and else that one, for more than two labels in
-    Kesler's construction."""
-    from novikoff import scheme_registry
-
-    scheme_type = scheme_registry.scheme_class(name)
-    given = {**multiclass_options.select_settings(options, name, scheme_type), **run_settings(scheme_type, options)}
-    if options.learner is None:
-        told = learner_options.given_settings(options)
-        if told:
-            raise InputError(f"--{next(iter(told)).replace('_', '-')} is a setting of a learner: name it by --learner.")
-        return scheme_type(**given)
-    if "estimator" not in setting_defaults_of(scheme_type):
-        raise InputError(f"{name} is made of trees: leave out --learner, or use --multiclass bagging.")
-    said = {**learner_registry.variant_settings(options.learner), **learner_options.given_settings(options)}
-    member = learner_registry.learner_class(options.learner)
-    learner = member(**said, **run_settings(member, options))
-    if needs_two_classes(learner) and not is_multiclass(learner) and classes > 2:
-        learner = scheme_registry.scheme_class("kesler")(learner)
-    return scheme_type(learner, **given)
+def _bytes_needed(settings: ModelSettings, classes: int, features: int) -> int:
+    """Return the minimum memory of the ensemble with these numbers of classes and features."""
+    return int(estimate_bytes(build_model(settings, Task(classes)), classes, features))
 
 
 def _summarize(model: Any, name: str, examples: int, seconds: float, options: argparse.Namespace) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""The command `novikoff`: finds the command's file, runs it, and turns errors into sentences and exit codes.
+"""The command `novikoff`: import the module of the command, run it, and map errors to messages and exit codes.
 
-Exit codes: 0 done; 1 the answer is no; 2 bad usage or bad input; 130 interrupted.
+Exit codes: 0 success; 1 negative answer; 2 bad usage or bad input; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,48 +15,48 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
-# Nothing here multiplies matrices: the threads that NumPy would make for that only cost time.
+# No command multiplies matrices, so starting OpenBLAS's threads would only cost time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from novikoff import __version__
 from novikoff.cli import signals
-from novikoff.cli.output.formatter import HelpFormatter
+from novikoff.cli.output.formatter import CommandParser, suggest
 from novikoff.errors import NovikoffError
 
 COMMANDS = {
     "learn": "learn a stream",
     "evaluate": "measure models on labelled data",
     "predict": "predict with a model",
+    "explain": "show the contribution of each feature to one prediction",
     "inspect": "show what a model has learned",
-    "certify": "say how many mistakes the theorems allow on a stream",
+    "certify": "bound the mistakes of a model on its stream, by theorems",
     "compare": "try linear learners side by side on the same stream",
     "verify": "check a certificate against its data",
-    "separable": "separable or not, with a proof",
-    "generate": "make a stream from a concept class, or the worst one for a learner",
-    "theory": "how many examples, what error, which dimension, how many mistakes: by computation",
-    "cluster": "learn shards on a Dask cluster, or on all processors of this machine",
-    "experiment": "see theorems at work: an experiment with its plots and bounds",
-    "serve": "predict and learn over HTTP, losing nothing",
+    "separable": "decide whether data is linearly separable, with a proof",
+    "generate": "generate a stream from a concept class, or the worst case of a learner",
+    "theory": "compute sample sizes, error bounds, VC dimensions and mistake bounds",
+    "cluster": "learn shards on a Dask cluster or on all processors of this machine",
+    "experiment": "run an experiment that compares learners with their bounds",
+    "serve": "predict and learn over HTTP, durably",
     "completion": "print shell completion",
 }
 EPILOG = """\
 examples:
-  novikoff learn breast-cancer                        learn a built-in stream, show its ledger
-  novikoff learn train.svm --passes 5 --save m.model  learn a file, keep the model
-  novikoff predict m.model new.svm --scores           label and score for each line
-  novikoff inspect m.model --top 10                   the features that matter most
+  novikoff learn breast-cancer                        learn a built-in stream, and show its ledger
+  novikoff learn train.svm --passes 5 --save m.model  learn a file, and save the model
+  novikoff predict m.model new.svm --scores           label and score of each line
+  novikoff inspect m.model --top 10                   the most important features
 """
 
 
 def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """All commands. Only the module of the command that the arguments name is imported; None imports all of them, and
-    gives `learn` the settings of all learners."""
-    top = argparse.ArgumentParser(
+    """Return the parser of all commands. Only the module of the command that the arguments name is imported; None
+    imports all of them, and gives `learn` the settings of all learners."""
+    top = CommandParser(
         prog="novikoff",
         allow_abbrev=False,
         description="Learns linear classifiers from streams, one example at a time, and keeps a ledger of every run.",
         epilog=EPILOG,
-        formatter_class=HelpFormatter,
     )
     top.add_argument("--version", action="store_true", help="show the version and exit")
     top.add_argument("--verbose", action="store_true", help="with --version: also the CPU level of the compiled code")
@@ -64,7 +64,7 @@ def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPar
     asked = None if arguments is None else next((name for name in arguments[:1] if name in COMMANDS), "")
     for name, text in COMMANDS.items():
         if asked is not None and name != asked:
-            if not asked:  # what is said then is about all of them
+            if not asked:  # the help lists all commands
                 commands.add_parser(name, help=text)
             continue
         module = import_module(f"novikoff.cli.{name.replace('-', '_')}")
@@ -74,10 +74,9 @@ def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPar
             allow_abbrev=False,
             description=module.__doc__,
             epilog=module.EPILOG,
-            formatter_class=HelpFormatter,
         )
         module.add_arguments(sub, arguments)
-        sub.set_defaults(run=module.run)
+        sub.set_defaults(run=module.run, parser=sub)
     return top
 
 
@@ -85,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one 
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that has no γ is no reason to fail
+            stream.reconfigure(errors="replace")  # for terminals that can't show γ
     if arguments and set(arguments) <= {"--version", "--verbose"}:
         return _show_version(verbose="--verbose" in arguments)
     try:
@@ -104,9 +103,9 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one 
     except NovikoffError as problem:
         return _print_error(str(problem), 2)
     except BrokenPipeError:
-        # Whoever read our output has gone; Python would complain about that once more when it closes stdout.
+        # The reader closed the pipe, as `head` does. Python would report the error again when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _print_error("the reader of the output went away before everything was written.", 2)
+        return 2
     except MemoryError:
         return _print_error("there is not enough memory for this: hash or renumber the features, or use fewer.", 2)
     except OSError as problem:
@@ -131,21 +130,24 @@ def _show_version(*, verbose: bool) -> int:
 
 
 def _parse(known: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        known.error(f"unknown command {arguments[0]!r}{suggest(arguments[0], COMMANDS)}")
     options, unknown = known.parse_known_args(arguments)
     if unknown:
-        from novikoff.cli.options.learner_options import find_setting_owners
+        hint = ""
+        if options.command in ("learn", "cluster"):
+            from novikoff.cli.options.model_options import find_setting_owners
 
-        hint = find_setting_owners(unknown[0]) if options.command in ("learn", "cluster") else ""
-        known.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+            hint = find_setting_owners(unknown[0])
+        options.parser.refuse_unknown(unknown, hint)
     return options
 
 
 def program() -> NoReturn:
-    """`main` as a process of its own. It ends at once: to take all modules apart first, as Python does, would be a
-    tenth of a short run, and there is nothing left that needs it."""
-    gc.disable()  # as long as modules are imported: there is no garbage
+    """Run `main` and end the process at once: Python's finalization would take a tenth of the time of a short run."""
+    gc.disable()  # while modules are imported: they leave no garbage
     if sys.stdout is not None and isinstance(sys.stdout.buffer, io.RawIOBase):
-        # PYTHONUNBUFFERED: of a write that is cut short, as by a reader who goes, Python loses the rest unnoticed.
+        # PYTHONUNBUFFERED: Python silently loses the rest of a partial write, as when the reader closes the pipe.
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(sys.stdout.buffer), sys.stdout.encoding, line_buffering=True)
     try:
         code = main()
@@ -167,7 +169,7 @@ def program() -> NoReturn:
 
 
 def _defer_numpy() -> None:
-    """… as long as machine code does what there is to do."""
+    """Use plain buffers instead of NumPy arrays until a step needs NumPy."""
     from novikoff._compiled import jit
     from novikoff._compiled.buffers import use_buffers
 

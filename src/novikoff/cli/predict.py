@@ -1,4 +1,4 @@
-"""Predicts a label for each example, one a line, in the order of the data."""
+"""Predicts a label for each example: one per line, in the order of the data."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from novikoff.errors import FeatureRangeError, InputError, LabelError
 from novikoff.multiclass.internals import edge_counter_of
 
 INTERVAL_DELTA = 0.05
-"""How often the interval may miss the error of the model."""
+"""The probability that the interval does not contain the error of the model."""
 EPILOG = f"""\
 {DATA_HELP}
-It is read as what the model was learned from. Where it has labels, they are compared with the predictions, and the
-error of this model on DATA is shown on stderr with its exact 95 % interval (Clopper and Pearson). The interval holds
-for new examples if DATA is an i.i.d. sample that the model has not learned from.
-Features that the model has never seen weigh nothing (1 for Winnow, where weights start).
-Several labels stand with commas between them; of a ranking the score of each document is shown. With --scores there is
-a score for each class, in the order in which inspect shows them.
+It is read like the data that the model was learned from. Where there are labels, they are compared with the
+predictions, and the error of this model on DATA is shown on stderr with its exact 95 % interval (Clopper and Pearson).
+The interval holds for new examples if DATA is an i.i.d. sample that the model has not learned from.
+The weight of features that the model has never seen is 0 (for Winnow 1, the initial weight).
+Sets of labels are separated by commas; a ranking prints the score of each document. --scores prints a score for each
+class, in the order in which inspect shows them.
 
 examples:
   novikoff predict spam.model new.svm
@@ -40,9 +40,11 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("model", metavar="MODEL", help="a file that learn --save wrote")
-    parser.add_argument("data", metavar="DATA", help="what to predict")
+    parser.add_argument("data", metavar="DATA", help="data to predict")
     parser.add_argument(
-        "--scores", action="store_true", help="after the label a tab and the score, or one for each class"
+        "--scores",
+        action="store_true",
+        help="print the score after the label, or one score for each class, separated by tabs",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the predictions here instead of stdout")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout; needs --output")
@@ -86,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def score_batch(score: Callable[[Rows], Any], batch: Batch) -> Any:
-    """The scores of a batch; a value that the learner does not take is told with its line."""
+    """Return the scores of a batch; InputError names the line of a value that is out of the learner's range."""
     try:
         return score(batch.rows)
     except FeatureRangeError as problem:
@@ -98,11 +100,11 @@ def check_same_columns(model: Any, reading: DataReader, batch: Batch, data: str,
     columns = list(reading.names.columns) if reading.names is not None else reading.columns(data)
     known = None if names is None else list(names.columns)
     if (reading.names is None and columns != known) or (batch.table and batch.features != state_of(model).features):
-        raise InputError(f"{data}: its columns are not those that {path} has learned.")
+        raise InputError(f"{data}: its columns are not those that {path} was learned from.")
 
 
 class _LabelComparison:
-    """How predictions agree with the labels in the data, as far as there are any."""
+    """Compares predictions with the labels in the data, where there are any."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -133,7 +135,7 @@ class _LabelComparison:
                 self.apart += self.edges(label, guess) if self.edges is not None and label else 0
 
     def _format_true_label(self, batch: Batch, i: int) -> str | None:
-        """The label of an example as predictions are spelled; one that can't be a class is like none of them."""
+        """Return the label of an example as predictions are written; a text that equals no class if it is invalid."""
         try:
             label = batch.parsed.label(i)
         except LabelError:
@@ -159,7 +161,7 @@ class _LabelComparison:
         return self.wrong / self.labelled if self.labelled else None
 
     def interval(self) -> list[float] | None:
-        """The ends of the exact interval for the error of this model; None where there are too many examples for it."""
+        """Return the ends of the exact interval for the error of this model; None for too many examples."""
         from novikoff.theory import binomial
 
         if not 0 < self.labelled <= binomial.MAX_EXAMPLES:
@@ -168,7 +170,7 @@ class _LabelComparison:
         return [binomial.lower(**counts), binomial.upper(**counts)]
 
     def ranking(self) -> dict[str, Any] | None:
-        """NDCG and MAP, where documents have grades and queries."""
+        """Return NDCG and MAP, where documents have grades and queries."""
         if not self.queries:
             return None
         import numpy as np
@@ -181,7 +183,7 @@ class _LabelComparison:
         return {**measure_ranking(scores, grades, find_query_starts(queries))._asdict()}
 
     def describe(self, data: str) -> str:
-        """Return what the comparison says of this model on `data`, in one or two lines."""
+        """Return the result of the comparison as one or two lines."""
         found = self.ranking()
         if found is not None:
             return f"{found['queries']:,} queries, NDCG@10 {found['ndcg']:.4f}, MAP {found['map']:.4f}"

@@ -1,4 +1,4 @@
-"""Says whether a hyperplane has all positive examples on one side and all negative ones on the other, with a proof."""
+"""Decides whether a hyperplane separates the positive from the negative examples, and proves the answer."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from novikoff.cli import signals
 from novikoff.cli.options.data_options import DATA_HELP, add_data_options, build_reading_options, open_reading
-from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
 from novikoff.cli.output.model_output import check_writable
 from novikoff.errors import InputError
 
 EPILOG = f"""\
 {DATA_HELP}
 
-The proof is a separator with its margin, or examples whose weighted sum is zero though every separator would make it
-positive (Gordan's theorem). It is checked in exact arithmetic before it is shown.
+The proof is a separator with its margin, or a weighted sum of examples that is zero, but would be positive for every
+separator (Gordan's theorem). It is checked in exact arithmetic before it is shown.
 
 exit code: 0 separable (or, with --check, the proof holds); 1 not separable (the proof does not hold); 3 undecided
 within the budget; 2 bad usage or bad input
@@ -37,7 +37,7 @@ examples:
 """
 EXIT_SEPARABLE, EXIT_NOT_SEPARABLE, EXIT_UNDECIDED = 0, 1, 3
 BYTES_PER_FEATURE = 250
-"""Memory that the search for a separator takes for each feature, most of it in linear programming (measured)."""
+"""Memory of the search for a separator per feature, most of it in linear programming (measured)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
@@ -46,17 +46,25 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         "--fit-intercept",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="whether the plane may miss the origin",
+        help="allow hyperplanes that do not contain the origin",
     )
     parser.add_argument(
-        "--passes", metavar="N", type=int, default=1000, help="of the Perceptron, at most (default: 1000)"
+        "--passes",
+        metavar="N",
+        type=int,
+        default=1000,
+        help="maximum number of passes of the Perceptron (default: 1000)",
     )
     parser.add_argument(
-        "--time-limit", metavar="SECONDS", type=float, default=60.0, help="when to give up (default: 60 s)"
+        "--time-limit",
+        metavar="SECONDS",
+        type=float,
+        default=60.0,
+        help="stop undecided after this time (default: 60 s)",
     )
-    parser.add_argument("--positive-label", metavar="LABEL", help="this label against all others")
+    parser.add_argument("--positive-label", metavar="LABEL", help="separate this label from all others")
     parser.add_argument("--proof", metavar="FILE.json", help="write the proof to this file")
-    parser.add_argument("--check", metavar="FILE.json", help="check a proof that --proof wrote, against this data")
+    parser.add_argument("--check", metavar="FILE.json", help="check a proof written by --proof against this data")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     add_max_model_memory(parser, DEFAULT_LIMIT_TEXT)
@@ -68,13 +76,13 @@ def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     if options.proof:
         check_writable(Path(options.proof))
-    told = _read_proof(options.check) if options.check else None
-    tell = _progress_printer(quiet=options.quiet)
-    tell("reading")
+    given = _read_proof(options.check) if options.check else None
+    report_progress = _progress_printer(quiet=options.quiet)
+    report_progress("reading")
     X, y, report = _read_examples(options)
     signals.raise_if_interrupted()
-    if told is not None:
-        return _check_proof(told, X, y, options)
+    if given is not None:
+        return _check_proof(given, X, y, options)
     from novikoff.certificates.separability.decide import decide
     from novikoff.data.labels.binary_labels import BinaryLabels
 
@@ -83,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
         others = [str(label) for label in np.unique(y) if label != options.positive_label]
         labels = BinaryLabels(others[0] if others else f"not {options.positive_label}", options.positive_label)
     how = {"fit_intercept": options.fit_intercept, "passes": options.passes, "time_limit": options.time_limit}
-    proof = decide(X, y, labels, **how, tell=tell)
+    proof = decide(X, y, labels, **how, tell=report_progress)
     if options.proof:
         from novikoff.model_file import write_atomically
 
@@ -97,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _read_examples(options: argparse.Namespace) -> tuple[Any, NDArray[Any], dict[str, Any]]:
-    """All examples at once, their labels, and what is worth knowing of how they were read."""
+    """Return all examples, their labels, and the report of the reader."""
     from novikoff.data.feature_limit import check_width
     from novikoff.data.read import MatrixBuilder
 
@@ -120,30 +128,30 @@ def _read_proof(name: str) -> Any:
     from novikoff.certificates.separability.proof_text import proof_from
 
     try:
-        told = json.loads(Path(name).read_bytes())
+        document = json.loads(Path(name).read_bytes())
     except ValueError as problem:
         raise InputError(f"{name}: is not JSON: {problem}. Name a file that --proof wrote.") from None
-    if not isinstance(told, dict):
+    if not isinstance(document, dict):
         raise InputError(f"{name}: is not a proof: name a file that --proof wrote.")
-    return proof_from(told)
+    return proof_from(document)
 
 
-def _check_proof(told: Any, X: Any, y: NDArray[Any], options: argparse.Namespace) -> int:
-    holds = told.check(X, y)
-    about = "undecided" if told.separable is None else "separable" if told.separable else "not separable"
+def _check_proof(proof: Any, X: Any, y: NDArray[Any], options: argparse.Namespace) -> int:
+    holds = proof.check(X, y)
+    about = "undecided" if proof.separable is None else "separable" if proof.separable else "not separable"
     if options.json:
-        print(json.dumps({"holds": holds, "separable": told.separable}))
+        print(json.dumps({"holds": holds, "separable": proof.separable}))
     else:
-        print(f"the proof holds: {about}" if holds else f"the proof does not hold for this data: it says {about}")
+        print(f"the proof holds: {about}" if holds else f"the proof does not hold for this data: it claims {about}")
     return EXIT_SEPARABLE if holds else EXIT_NOT_SEPARABLE
 
 
 def _progress_printer(*, quiet: bool) -> Callable[[str], None]:
     began = time.perf_counter()
 
-    def tell(line: str) -> None:
+    def report(line: str) -> None:
         signals.raise_if_interrupted()
         if not quiet:
             print(f"{time.perf_counter() - began:6.1f} s   {line}", file=sys.stderr)
 
-    return tell
+    return report

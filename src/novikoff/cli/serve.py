@@ -1,7 +1,7 @@
-"""Serves models over HTTP: predicts now, learns when the label comes, survives a crash with nothing lost.
+"""Serves models over HTTP: predicts at once, learns when the label arrives, and loses nothing in a crash.
 
-Without an action the server is started. `token` makes, lists and revokes tokens, `backup` copies the folder while it is
-served, `erase` deletes the data of one client, prediction or request from the journal and from backups.
+Without an action the server is started. `token` creates, lists and revokes tokens, `backup` copies the folder while it
+is served, `erase` deletes the data of one client, prediction or request from the journal and from backups.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 ACTIONS = ("token", "backup", "erase")
 REQUIRED_PACKAGES = ("starlette", "uvicorn", "msgspec", "httptools", "uvloop")
 EPILOG = """\
-Everything is JSON under /v1 (the document is at /v1/openapi.json), the dashboard is at /. On loopback without tokens
-everything is open; with tokens every request needs one, and any other address than loopback needs tokens.
+The API is JSON under /v1 (described by /v1/openapi.json), the dashboard is at /. On loopback without tokens no request
+needs a token. Once there are tokens every request needs one. Any other address than loopback needs tokens.
 
 examples:
   novikoff serve --data-dir models                             at http://127.0.0.1:8000
@@ -40,32 +40,37 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
-    parser.add_argument("action", nargs="?", choices=ACTIONS, help="what to do instead of serving")
+    parser.add_argument("action", nargs="?", choices=ACTIONS, help="manage tokens, back up or erase instead of serving")
     parser.add_argument(
-        "--data-dir", metavar="DIR", required=True, help="the folder of models and journal; made if missing"
+        "--data-dir", metavar="DIR", required=True, help="folder of models and journal; created if missing"
     )
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8000, help="the port; 0 for any that is free (default: 8000)")
-    parser.add_argument("--tls-certificate", metavar="FILE", help="serve HTTPS with this certificate …")
-    parser.add_argument("--tls-key", metavar="FILE", help="… and this key")
-    parser.add_argument("-q", "--quiet", action="store_true", help="log errors only, as --log-level error")
-    parser.add_argument("--log-format", choices=("text", "json"), default="text", help="of the log (default: text)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8000, help="port; 0 for any free port (default: 8000)")
+    parser.add_argument("--tls-certificate", metavar="FILE", help="certificate for HTTPS; needs --tls-key")
+    parser.add_argument("--tls-key", metavar="FILE", help="private key of the certificate")
+    parser.add_argument("-q", "--quiet", action="store_true", help="log errors only, like --log-level error")
     parser.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="what is logged"
+        "--log-format", choices=("text", "json"), default="text", help="format of the log (default: text)"
+    )
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="minimum level that is logged (default: info)",
     )
     token = parser.add_argument_group("token")
-    token.add_argument("--name", help="whom the token is for")
-    token.add_argument("--scope", action="append", help="predict, learn or admin; may come more than once")
-    token.add_argument("--expires-days", metavar="DAYS", type=float, help="how long it is good for (default: for ever)")
+    token.add_argument("--name", help="name of the client that uses the token")
+    token.add_argument("--scope", action="append", help="predict, learn or admin; may be repeated")
+    token.add_argument("--expires-days", metavar="DAYS", type=float, help="validity of the token (default: unlimited)")
     token.add_argument("--list", action="store_true", help="list all tokens")
-    token.add_argument("--revoke", metavar="NAME", help="take a token back")
+    token.add_argument("--revoke", metavar="NAME", help="revoke a token")
     copy = parser.add_argument_group("backup")
-    copy.add_argument("-o", "--output", metavar="DIR", help="the folder to make")
+    copy.add_argument("-o", "--output", metavar="DIR", help="folder to create")
     erase = parser.add_argument_group("erase", "the server must be stopped; one of --client, --prediction and --key")
-    erase.add_argument("--client", metavar="TOKEN", help="erase what was sent with this token: its id, or its name")
-    erase.add_argument("--prediction", metavar="ID", help="erase one prediction, and its example if it was labelled")
+    erase.add_argument("--client", metavar="TOKEN", help="erase everything sent with this token, by its id or name")
+    erase.add_argument("--prediction", metavar="ID", help="erase a prediction, and its example if it was labelled")
     erase.add_argument("--key", metavar="KEY", help="erase the request with this Idempotency-Key")
-    erase.add_argument("--backup", metavar="DIR", action="append", help="erase from this backup, too; may be repeated")
+    erase.add_argument("--backup", metavar="DIR", action="append", help="also erase from this backup; may be repeated")
     _add_limits(parser)
 
 
@@ -141,7 +146,7 @@ def _manage_tokens(options: argparse.Namespace) -> int:
         if options.name is None or not options.scope:
             raise InputError("token needs --name and --scope (or --list, or --revoke NAME).")
         print(auth.create_token(folder, options.scope, options.expires_days, options.name))
-        _print_message("This is the only time that it is shown: only its hash is kept.")
+        _print_message("The token is not shown again: only its hash is stored.")
     return 0
 
 
@@ -149,7 +154,7 @@ def _backup(options: argparse.Namespace) -> int:
     from novikoff.server.storage.backup import create_backup
 
     if options.output is None:
-        raise InputError("backup needs --output DIR, a folder that is made.")
+        raise InputError("backup needs --output DIR, a folder to create.")
     create_backup(Path(options.data_dir), Path(options.output))
     return 0
 
@@ -174,14 +179,16 @@ def _erase(options: argparse.Namespace) -> int:
             f" predictions, {report.answers:,} labels of predictions"
         )
         if report.unattributed:
-            _print_message(f"{folder}: {report.unattributed:,} entries have no recorded client: they stay as they are.")
+            _print_message(f"{folder}: {report.unattributed:,} entries have no recorded client and were not changed.")
         if report.streams:
-            _print_message(f"{folder}: models keep what they have learned; their streams can't be certified any more.")
+            _print_message(
+                f"{folder}: models keep what they have learned, but their streams can no longer be certified."
+            )
     return 0 if found else 1
 
 
 def _check_action_options(options: argparse.Namespace) -> None:
-    """Options of one action are not passed over by another."""
+    """Raise InputError for an option of another action."""
     own = {
         "token": ("name", "scope", "expires_days", "list", "revoke"),
         "backup": ("output",),

@@ -1,4 +1,4 @@
-"""Ctrl-C, also where it comes while something is compiled: what is raised in there is sometimes caught, and lost."""
+"""Remember Ctrl-C: Numba sometimes catches a KeyboardInterrupt that is raised while it compiles."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import signal
 else:
-    try:  # the same without names for all of the system's numbers, which take longer to make than there is to do here
+    try:  # `signal` builds enums of all signal names, which takes longer than a short run
         import _signal as signal
     except ImportError:
         import signal
 
-_came = False
+_interrupted = False
 
 
 @contextlib.contextmanager
 def remember_interrupts() -> Iterator[None]:
-    """While this lasts, an interruption is remembered."""
-    global _came  # noqa: PLW0603 - there is one Ctrl-C
-    _came = False
+    """Remember interrupts within the context."""
+    global _interrupted  # noqa: PLW0603 - there is one Ctrl-C
+    _interrupted = False
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -34,12 +34,12 @@ def remember_interrupts() -> Iterator[None]:
 
 
 def _on_interrupt(number: int, frame: Any) -> None:
-    global _came  # noqa: PLW0603
-    _came = True
+    global _interrupted  # noqa: PLW0603
+    _interrupted = True
     raise KeyboardInterrupt
 
 
 def raise_if_interrupted() -> None:
-    """Raises KeyboardInterrupt if one came, and was lost."""
-    if _came:
+    """Raise KeyboardInterrupt if one was remembered."""
+    if _interrupted:
         raise KeyboardInterrupt

@@ -1,6 +1,6 @@
 """Verifies a certificate: replays the learning on the data, measures the witnesses, and compares every number.
 
-Exit code 0: everything in the certificate is as the data say. 1: something is not, and what differs is told.
+Exit code 0: the certificate agrees with the data. 1: it does not, and the differences are printed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from novikoff.cli.options.data_options import DATA_HELP
-from novikoff.cli.options.memory_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
 from novikoff.errors import InputError
 
 EPILOG = f"""\
@@ -22,7 +22,7 @@ EPILOG = f"""\
 examples:
   novikoff verify spam.certificate train.svm
   novikoff verify spam.certificate train.svm --json
-  novikoff verify clicks.certificate part-*.svm.gz      of a cluster: all shards, in their order
+  novikoff verify clicks.certificate part-*.svm.gz      from a cluster: all shards, in order
   novikoff verify clicks.certificate 'part-*.svm.gz' --scheduler tcp://10.0.0.1:8786
 """
 MAX_DIFFERENCES_SHOWN = 5
@@ -30,9 +30,11 @@ MAX_DIFFERENCES_SHOWN = 5
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("certificate", metavar="CERTIFICATE", help="a file that certify or learn wrote")
-    parser.add_argument("data", nargs="+", metavar="DATA", help="the data that it is about, in this order")
-    parser.add_argument("--threads", metavar="N", type=int, help="how many threads parse")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster that verifies shards where they are")
+    parser.add_argument("data", nargs="+", metavar="DATA", help="the data of the certificate, in this order")
+    parser.add_argument("--threads", metavar="N", type=int, help="number of parser threads")
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="address of a Dask scheduler whose workers verify the shards"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     add_max_model_memory(parser, DEFAULT_LIMIT_TEXT)
@@ -56,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         with _connect(options.scheduler) as client:
             return _print_result(of_shards(document, options.data, client=client, threads=options.threads), options)
     if options.scheduler:
-        raise InputError(f"{options.certificate}: is not of a cluster: leave out --scheduler.")
+        raise InputError(f"{options.certificate}: is not a certificate of a cluster: leave out --scheduler.")
     if not isinstance(about, dict) or "files" not in about:
         raise InputError(f"{options.certificate}: is about arrays, not files: check it with novikoff.verify in Python.")
     reading_settings = dict(about.get("reading", {}))
@@ -64,7 +66,9 @@ def run(options: argparse.Namespace) -> int:
     try:
         reading_options = ReadOptions(**reading_settings, threads=options.threads)
     except TypeError as problem:
-        raise InputError(f"{options.certificate}: its way of reading is not known here ({problem}).") from None
+        raise InputError(
+            f"{options.certificate}: its reading options are unknown to this version ({problem})."
+        ) from None
     return _print_result(
         find_differences(
             document, FileSource(options.data, reading_options, about.get("positive"), document.get("shuffle"))
@@ -74,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _connect(scheduler: str | None) -> AbstractContextManager[Any]:
-    """Without a scheduler one shard after another, here."""
+    """Return a client of the scheduler; without one, shards are verified in this process, one after another."""
     if scheduler is None:
         return nullcontext()
     from novikoff.distributed.dask_executor import connect

@@ -1,4 +1,4 @@
-"""The client of `novikoff serve`: the standard library and nothing else."""
+"""The client of `novikoff serve`. It needs only the standard library."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from novikoff.client.transport import JSON, NDJSON, OCTET_STREAM, Transport
 from novikoff.errors import InputError, ServiceError
 
 Features = Mapping[str, Any] | Sequence[str] | str
-"""Names with numbers, or names alone; a raw row or a text for models that were trained from files."""
+"""Names with numbers, or names only; for models trained from files also a raw row or a text."""
 Label = str | bool | int | float
 Labels = Label | Sequence[Label]
 
 BLOCK_LINES = 5_000
-"""Lines of a stream that are sent at once."""
+"""Number of lines of a stream sent in one request."""
 BLOCK_BYTES = 4 << 20
 
 
 class PredictionResult(NamedTuple):
-    """`id` is for the label that comes later, None where the prediction was not kept."""
+    """A prediction. `id` identifies it for a late label; None if the prediction was not kept."""
 
     id: str | None
     label: Any
@@ -32,7 +32,7 @@ class PredictionResult(NamedTuple):
 
 
 class LearnResult(NamedTuple):
-    """`status` is "learned" or "already learned"; `refused` says why lines were left out, and how many."""
+    """The result of learning. `status` is "learned" or "already learned"; `refused` counts refused lines by reason."""
 
     status: str
     examples: int
@@ -42,11 +42,12 @@ class LearnResult(NamedTuple):
 
 
 class Client:
-    """Talks to a service. Threads may share a client: each has a connection of its own, which stays open.
+    """A client of one server. Threads may share a client: each has its own connection, which stays open.
 
-    What fails for the moment is tried again, `retries` times, each time after a longer while. Learning is applied once
-    however often it is tried, by a key that the client makes for each call. `timeout` is in seconds, for each try;
-    `context` is for certificates that are not the system's. Raises `ServiceError`.
+    Temporary failures are retried up to `retries` times, with increasing delays. The client sends an idempotency key
+    with each call, so that an example is learned once even if the request is repeated. `timeout` is in seconds, for
+    each attempt; `context` is the TLS context for certificates that the system does not trust. Methods raise
+    `ServiceError`.
 
     Example::
 
@@ -57,7 +58,7 @@ class Client:
         client.learn("fruit", {"red": 1.0}, "apple")
         client.learn("fruit", {"long": 1.0}, "banana")
         guess = client.predict("fruit", ["long"])
-        client.label("fruit", guess.id, "banana")  # when it is known, maybe days later
+        client.label("fruit", guess.id, "banana")  # when the label is known, maybe days later
         print(guess.label, client.ledger("fruit")["examples"])
     """
 
@@ -81,12 +82,12 @@ class Client:
         settings: Mapping[str, Any] | None = None,
         challenges: str | None = None,
     ) -> dict[str, Any]:
-        """A new model; one that `challenges` another learns with it, from the same examples."""
+        """Create a model. If it `challenges` another model, it learns the same examples as that one."""
         about = {"name": name, "learner": learner, "settings": dict(settings or {}), "challenges": challenges}
         return self._transport.request_json("POST", "/v1/models", _to_json(about), JSON, once=True)
 
     def upload(self, name: str, file: str | os.PathLike[str] | bytes, challenges: str | None = None) -> dict[str, Any]:
-        """A model from a file that `novikoff.save` wrote, or from its bytes."""
+        """Upload a model file written by `novikoff.save`, by its path or its content."""
         if not isinstance(file, bytes):
             with open(file, "rb") as opened:
                 file = opened.read()
@@ -104,13 +105,13 @@ class Client:
         self._transport.ask("DELETE", _model_path(name), once=True)
 
     def promote(self, name: str) -> dict[str, Any]:
-        """Makes a challenger the champion of its stream."""
+        """Promote a challenger to the champion of its stream."""
         return self._transport.request_json("POST", _model_path(name, "promote"), once=True)
 
     # --- Predicting and learning ---
 
     def predict(self, name: str, features: Features, *, keep: bool = True) -> PredictionResult:
-        """`keep`: whether it waits for its label."""
+        """Predict the label of one example. With `keep`, the prediction can be labelled later."""
         response = self._transport.request_json(
             "POST", _model_path(name, "predict"), _to_json({"features": features, "keep": keep}), JSON
         )
@@ -122,7 +123,7 @@ class Client:
     def predict_stream(
         self, name: str, examples: Iterable[Features], *, keep: bool = True
     ) -> Iterator[PredictionResult]:
-        """Predictions in the order of the examples, which are asked for block by block."""
+        """Yield predictions in the order of the examples, which are sent in blocks."""
         path = _model_path(name, "predict") + ("" if keep else "?keep=false")
         for lines in _iter_blocks(_to_json({"features": features}) for features in examples):
             response = self._transport.ask("POST", path, b"".join(lines), NDJSON, accept=NDJSON)
@@ -134,23 +135,26 @@ class Client:
                 raise ServiceError(
                     200,
                     "incomplete-response",
-                    f"{len(lines)} examples were sent, but {len(predicted)} predictions came.",
+                    f"The server returned {len(predicted)} predictions for {len(lines)} examples.",
                 )
             yield from (PredictionResult(one["id"], one["label"], one["score"]) for one in predicted)
 
     def learn(self, name: str, features: Features, label: Labels) -> LearnResult:
-        """Returns when the example is safe on the disk of the service."""
+        """Learn one example. Return when it is durable on the server's disk."""
         return self._learn(name, _to_json({"features": features, "label": label}), JSON)
 
     def label(self, name: str, id: str | None, label: Labels) -> LearnResult:
-        """The label of an earlier prediction."""
+        """Send the label of an earlier prediction."""
         return self._learn(name, _to_json({"id": id, "label": label}), JSON)
 
     def learn_stream(
         self, name: str, examples: Iterable[tuple[Features, Labels]], *, bad_lines: str = "error"
     ) -> LearnResult:
-        """Many examples, sent in blocks, each of which is learned once. `bad_lines="skip"` leaves out what can't be
-        learned. Where an error ends it, its `learned` says how many were learned before."""
+        """Learn many examples, sent in blocks, each of which is learned once.
+
+        With `bad_lines="skip"` invalid examples are skipped. On an error, `ServiceError.learned` is the number of
+        examples learned before it.
+        """
         query = "" if bad_lines == "error" else f"?{urlencode({'bad_lines': bad_lines})}"
         status, examples_sum, mistakes, updates = "learned", 0, 0, 0
         refused: dict[str, int] = {}
@@ -174,7 +178,7 @@ class Client:
         counts = response["examples"], response["mistakes"], response["updates"]
         return LearnResult(response["status"], *counts, response.get("refused", {}))
 
-    # --- What was learned ---
+    # --- Reading models ---
 
     def ledger(self, name: str) -> dict[str, Any]:
         return self._transport.request_json("GET", _model_path(name, "ledger"))
@@ -186,16 +190,16 @@ class Client:
         return self._transport.request_json("GET", _model_path(name, "inspect") + f"?top={top:d}")
 
     def download(self, name: str) -> bytes:
-        """The model file, as `novikoff.load` reads it."""
+        """Return the content of the model file, for `novikoff.load`."""
         return self._transport.ask("GET", _model_path(name, "download"), accept=OCTET_STREAM)
 
     def examples(self, name: str) -> Iterator[dict[str, Any]]:
-        """Everything learned that the journal still has, in order."""
+        """Yield the learned examples that are still in the journal, in order."""
         for line in self._transport.lines(_model_path(name, "examples")):
             yield json.loads(line)
 
     def close(self) -> None:
-        """Closes the connections of all threads; the client may be used again."""
+        """Close the connections of all threads. The client can still be used."""
         self._transport.close()
 
     def __enter__(self) -> Client:
@@ -214,16 +218,16 @@ def _to_json(value: dict[str, Any]) -> bytes:
         return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_to_builtin).encode()
     except (TypeError, ValueError) as problem:
         raise InputError(
-            f"What is sent must be finite numbers, texts, and lists and dicts of them: {problem}."
+            f"Features and labels must be finite numbers, strings, and lists and dicts of them: {problem}."
         ) from None
 
 
 def _to_builtin(value: Any) -> Any:
-    """Numbers of NumPy, mappings, sets and other sequences."""
+    """Convert NumPy numbers and arrays, mappings, sets and other sequences to built-in types."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, bytes):
-        raise TypeError("bytes are no text")
+        raise TypeError("bytes are not a string")
     return dict(value) if isinstance(value, Mapping) else list(value)
 
 

@@ -1,4 +1,4 @@
-"""Requests of the client: one connection for each thread, and another try where one may help."""
+"""HTTP transport of the client: one connection per thread, and retries of temporary failures."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from novikoff.errors import InputError, ServiceError
 
 JSON, NDJSON, OCTET_STREAM = "application/json", "application/x-ndjson", "application/octet-stream"
 RETRY_STATUSES = {429, 502, 503, 504}
-"""Statuses after which the same request may go well."""
+"""Statuses after which the same request may succeed."""
 UNPROCESSED_STATUSES = {429, 503}
-"""Those of them after which it is certain that nothing was done."""
+"""Retry statuses which guarantee that the request had no effect."""
 MAX_WAIT_SECONDS = 60.0
 
 
@@ -35,11 +35,11 @@ class HttpConnection(http.client.HTTPConnection):
 
 
 class HttpsConnection(http.client.HTTPSConnection, HttpConnection):
-    """The same with TLS."""
+    """A TLS connection that closes itself when its thread ends."""
 
 
 class Transport:
-    """To one service."""
+    """HTTP requests to one server."""
 
     def __init__(
         self, url: str, token: str | None, timeout: float, retries: int, context: ssl.SSLContext | None
@@ -50,9 +50,11 @@ class Transport:
         except ValueError:
             parts = urlsplit("")
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
-            raise InputError(f"url must be like http://127.0.0.1:8000 or https://example.org, but is {url!r}.")
+            raise InputError(f"url must be like http://127.0.0.1:8000 or https://example.org, got {url!r}.")
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise InputError("token must be as it was printed when it was made, but has other characters.")
+            raise InputError(
+                "token must be printable ASCII. Copy the token exactly as novikoff serve token printed it."
+            )
         self._use_tls, self._prefix, self._name = parts.scheme == "https", parts.path.rstrip("/"), parts.netloc
         self._timeout, self._retries, self._context = timeout, retries, context
         self._authorization = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -62,13 +64,13 @@ class Transport:
     def request_json(
         self, method: str, path: str, body: bytes | None = None, media: str = "", **more: Any
     ) -> dict[str, Any]:
-        """The answer, which must be a JSON object."""
+        """Send a request and return the response, which must be a JSON object."""
         content = self.ask(method, path, body, media, **more)
         with contextlib.suppress(ValueError):
             response = json.loads(content)
             if isinstance(response, dict):
                 return response
-        raise ServiceError(200, "unexpected-response", f"{self._name} does not answer as novikoff serve does.")
+        raise ServiceError(200, "unexpected-response", f"{self._name} is not a novikoff server: unexpected response.")
 
     def ask(
         self,
@@ -81,15 +83,18 @@ class Transport:
         key: str | None = None,
         once: bool = False,
     ) -> bytes:
-        """The body of the answer. `key` goes with every try. `once`: there is another only if it is certain that
-        nothing was done."""
+        """Send a request and return the body of the response.
+
+        `key` is the idempotency key, sent with every attempt. With `once`, the request is repeated only if it certainly
+        had no effect.
+        """
         headers = {"Accept": accept} | ({"Content-Type": media} if media else {})
         if key is not None:
             headers["Idempotency-Key"] = key
         attempts = 0
         while True:
             connection = self._line(fresh=once)
-            stale = connection.used  # the service may have closed it meanwhile, which is no reason to wait
+            stale = connection.used  # the server may have closed an idle connection: retry without delay
             connected = False
             try:
                 if connection.sock is None:
@@ -118,7 +123,7 @@ class Transport:
             attempts += 1
 
     def lines(self, path: str) -> Iterator[bytes]:
-        """An answer that may be long, line by line; on a connection of its own."""
+        """Yield the lines of a long response, read from a separate connection."""
         connection = self._line(fresh=True)
         try:
             response = self._send(connection, "GET", path, None, {"Accept": NDJSON})
@@ -141,12 +146,12 @@ class Transport:
             connection.request(method, self._prefix + path, body, self._authorization | headers)
         except (BrokenPipeError, ConnectionResetError):
             with contextlib.suppress(OSError, http.client.HTTPException):
-                return connection.getresponse()  # it may have said why before all was sent
+                return connection.getresponse()  # the server may have sent an error before the body was complete
             raise
         return connection.getresponse()
 
     def _line(self, *, fresh: bool) -> HttpConnection:
-        """The connection of this thread, or another one."""
+        """Return the connection of this thread, or a new one if `fresh`."""
         connection: HttpConnection | None = getattr(self._own, "line", None)
         if connection is None or fresh:
             if self._use_tls:
@@ -160,28 +165,28 @@ class Transport:
 
     def _unreachable_error(self, problem: Exception) -> ServiceError:
         why = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
-        sentence = f"{self._name} can't be reached or does not answer ({why}): is the service running?"
-        return ServiceError(0, "unreachable", sentence)
+        detail = f"{self._name} can't be reached or does not respond ({why}). Check that the server is running."
+        return ServiceError(0, "unreachable", detail)
 
 
 def _parse_error(status: int, content: bytes) -> ServiceError:
-    """Return the error of a response with problem details (RFC 9457); servers before them sent `error` for `detail`."""
+    """Return the error in a response with problem details (RFC 9457). Older servers send `error`, not `detail`."""
     try:
         problem = json.loads(content)
         detail = problem["detail"] if "detail" in problem else problem["error"]
         return ServiceError(status, str(problem["code"]), str(detail), int(problem.get("learned", 0)))
     except (ValueError, KeyError, TypeError, AttributeError):
         reason = http.client.responses.get(status, "unknown")
-        return ServiceError(status, "http-error", f"The answer was {status} ({reason}), without a reason.")
+        return ServiceError(status, "http-error", f"The server returned {status} ({reason}) without an error message.")
 
 
 def compute_backoff(attempts: int) -> float:
-    """Doubles, and differs between clients, so that they don't all come back at once."""
+    """Return the delay before the next attempt: exponential, with jitter so that clients don't retry all at once."""
     return min(10.0, 0.1 * 2.0**attempts) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
 
 def parse_retry_after(header: str | None) -> float:
-    """The seconds of a Retry-After header, or until its date, with something on top; 0 without one."""
+    """Return the delay in seconds from a Retry-After header (seconds or a date), with jitter; 0 without a header."""
     if not header:
         return 0.0
     try:

@@ -69,7 +69,7 @@ HYPOTHESIS_LOG_SCHEMA = Schema(
         "indices": ArraySpec("uint32", NamedSize("change_terms"), checks=[IndexInto(FEATURES), DistinctWithin("ends")]),
     }
 )
-"""What a model file may hold of a log."""
+"""The schema of a log in a model file."""
 
 
 def learn_and_log(run: LearningRun, block: RowBlock, log: HypothesisLog) -> int:
@@ -83,7 +83,7 @@ def learn_and_log(run: LearningRun, block: RowBlock, log: HypothesisLog) -> int:
 
 
 def replay(run: LearningRun, log: HypothesisLog, start: int, stop: int) -> None:
-    """Take the run from hypothesis `start` to hypothesis `stop`."""
+    """Run from hypothesis `start` to hypothesis `stop`."""
     while start < stop:
         born = log.born[start:stop]
         run.counters.counts[EXAMPLES] = born[0] - 1

@@ -1,4 +1,4 @@
-"""The one loop: predict, compare with the label, count, update."""
+"""Learn two classes online: predict, compare with the label, count, update."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from novikoff._compiled.jit import compiled, compiled_read_only, compiled_with_gil, generic
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.dot import unpack_block
+from novikoff.core.cursor import NO_ROW, LookAhead, may_drop_zeros, sample_weight, score_row
 from novikoff.core.feature_sample import NEXT, Moments, has_capacity, record_row
 from novikoff.core.losses import gradient, loss_value
 from novikoff.core.outcomes import MISTAKE_ONLY, UPDATE, is_probing, record_outcome
@@ -15,10 +16,10 @@ from novikoff.core.updaters.base import (
     accepts_row,
     effective_sq_norm,
     end_step,
+    is_valid_row,
     max_sq_norm,
     norm,
     score,
-    score_two_rows,
     update,
 )
 from novikoff.data.canonical_rows import write_nonzeros
@@ -33,16 +34,32 @@ from novikoff.data.rows import (
     has_zeros,
     indices_in_range,
     indices_sorted,
-    prefetch,
     row_sq_norm,
 )
-from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, LedgerCounters, count_mistake
+from novikoff.ledger import (
+    EXAMPLES,
+    LedgerCounters,
+    count_example,
+    count_loss,
+    count_mistake,
+    count_sample_weight,
+    count_update,
+)
 
 CORRECT, WRONG, REJECTED, NEEDS_SLOW_PATH, HAS_ZEROS = 0, 1, -1, -2, -3
 FAST_PATH_CLOSED = -1  # as the number of features in a `StepContext`: nothing may be learned by it now
-ZERO_ROW_ALLOWANCE, ROWS_PER_ZERO_ROW = 16, 16
-"""Up to this number of dense rows with zeros, or one in this number of rows, the loop drops the zeros itself. More such
-rows are converted block by block."""
+
+
+# The online algorithm, for t = 1, 2, …:
+#
+#     s = w·x                          score            the prediction is the sign of s
+#     if y·s < 0: mistake              count_mistake    where s = 0, the sign of `tie` is predicted
+#     g = weight · γ(s, y, ‖w‖)        gradient         the loss: how far the score should move, and which way
+#     if g ≠ 0:                        count_update
+#         w = U(w, g, x, t)            update           the updater: how the weights move
+#
+# The functions of the ledger (count_…), of the loss and of the updater are inlined: each pair of a loss and an updater
+# is one specialised loop.
 
 
 @compiled
@@ -56,8 +73,10 @@ def step(
     tie: float,
     counters: LedgerCounters,
 ) -> int:
-    """Example i, all of whose terms have slots: CORRECT, WRONG, or REJECTED (not finite, too large, or with a value
-    of 0) with nothing changed."""
+    """Learn example i, whose terms all have slots; return CORRECT, WRONG or REJECTED.
+
+    A row is rejected, with nothing changed, where it is not finite, too large, or has a value of 0.
+    """
     s, sq_norm = score(updater, rows, i)
     return step_scored(loss, updater, rows, i, s, sq_norm, y, weight, tie, counters)
 
@@ -75,44 +94,47 @@ def step_scored(
     tie: float,
     counters: LedgerCounters,
 ) -> int:
-    """The same, where the score and the squared length are known."""
-    # Asked of the product: the sign of s alone is a coin toss, which the processor would guess wrong half the time.
+    """Learn example i as `step` does, from its score s and its ‖x‖²."""
+    # A test of the product y·s: the processor would mispredict a branch on the sign of s half of the time.
     wrong = y * s < 0.0 or (s == 0.0 and y * tie < 0.0)
     g = weight * gradient(loss, s, y, wrong, norm(updater))
-    largest = max_sq_norm(updater.slots)
-    is_update = g != 0.0  # asked once: a score that moves nothing is done with sooner
-    if not (sq_norm < largest and abs(s) < largest and accepts_row(updater, rows, i)):
+    is_update = g != 0.0  # one branch, before the checks: rows that change nothing take the short way through them
+    if not is_step_in_range(updater, rows, i, s, sq_norm, g, is_update):
         return REJECTED
-    if is_update and not g * g * sq_norm < largest:
-        return REJECTED
-    counters.counts[EXAMPLES] += 1
-    t = counters.counts[EXAMPLES]
-    radius_sq = effective_sq_norm(updater, sq_norm)
-    if radius_sq > counters.sums[SQUARED_RADIUS]:  # noqa: PLR1730 - seldom: most rows write nothing here
-        counters.sums[SQUARED_RADIUS] = radius_sq
+    t = count_example(counters, effective_sq_norm(updater, sq_norm))
     if wrong:
         count_mistake(counters)
         if not is_update:
             record_outcome(counters, i, MISTAKE_ONLY)
-    loss_at_score = loss_value(loss, s, y)
-    if loss_at_score != 0.0:
-        counters.sums[LOSS] += weight * loss_at_score
+    count_loss(counters, weight * loss_value(loss, s, y))
     if is_update:
-        counters.counts[UPDATES] += 1
-        counters.sums[ENERGY] += g * g * sq_norm
+        count_update(counters, g * g * sq_norm)
         update(updater, rows, i, g, t)
         record_outcome(counters, i, UPDATE)
     end_step(updater, t)
     return WRONG if wrong else CORRECT
 
 
+@compiled
+def is_step_in_range(
+    updater: Any, rows: Rows | DenseWithZeros, i: int, s: float, sq_norm: float, g: float, is_update: bool
+) -> bool:
+    """Return whether the score, ‖x‖² and the step g·x are so small that no weight overflows; False where one is NaN."""
+    largest = max_sq_norm(updater.weights)
+    if not (sq_norm < largest and abs(s) < largest and accepts_row(updater, rows, i)):
+        return False
+    return not is_update or g * g * sq_norm < largest
+
+
 @generic
 def step_without_zeros(
     updater: Any, loss: Any, rows: Rows, i: int, y: float, weight: float, tie: float, counters: LedgerCounters
 ) -> int:
-    """Example i, which was refused, once more without its zeros, where it is a dense row that has some: CORRECT,
-    WRONG or REJECTED. For geometries that measure and move by default; rows that come to others are brought into
-    order first."""
+    """Learn example i, which was rejected, without its zeros; return CORRECT, WRONG or REJECTED.
+
+    REJECTED where the row is not dense or has no zeros, and for updaters with a `score` of their own: their callers
+    convert such rows first.
+    """
     return REJECTED
 
 
@@ -123,9 +145,8 @@ def _step_without_zeros_additive(
 ) -> int:
     if not has_zeros(rows, i):
         return REJECTED
-    return step(
-        loss, updater, DenseWithZeros(rows.values, end_term(rows, i) - first_term(rows, i)), i, y, weight, tie, counters
-    )
+    width = end_term(rows, i) - first_term(rows, i)
+    return step(loss, updater, DenseWithZeros(rows.values, width), i, y, weight, tie, counters)
 
 
 @compiled
@@ -140,47 +161,34 @@ def learn(
     counters: LedgerCounters,
     canonical: bool,
 ) -> int:
-    """Learn the rows in one pass; return how many were learned: fewer than there are where a row was rejected.
+    """Learn the rows in one pass; return the number of rows learned: all, or those before a rejected row.
 
-    Labels are −1/+1; weights are empty (all 1) or one per row, 0 leaving the row out; `slots` are those in use. The
-    order of the columns of a row is checked unless the rows are `canonical`.
+    Labels are −1 or +1. `weights` are empty (all 1) or one per row; rows of weight 0 are left out. `slots` is the
+    number of slots in use. The order of the columns of a row is checked unless the rows are `canonical`.
     """
-    # Additions of one row wait for each other: where it is of use, the next row is scored beside it, which counts
-    # unless the weights change in between.
-    scored_ahead, next_s, next_sq_norm = -1, 0.0, 0.0
-    zero_rows = 0  # rows with zeros
+    ahead, zero_rows = LookAhead(NO_ROW, 0, 0.0, 0.0), 0
     for i in range(len(labels)):
         if not (canonical or indices_sorted(rows, i, slots)):
             return i
-        weight = 1.0
-        if len(weights) > 0:
-            weight = weights[i]
-            if weight == 0.0 and not is_probing(counters):
-                _, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
-                if not (sq_norm < max_sq_norm(updater.slots) and accepts_row(updater, rows, i)):
-                    return i
-                continue
-        prefetch(rows, i + 1, len(labels), updater.slots)
-        s, sq_norm = next_s, next_sq_norm
-        if i != scored_ahead:
-            s, sq_norm, next_s, next_sq_norm, scored_two = score_two_rows(updater, rows, i, len(labels))
-            scored_ahead = i + 1 if scored_two else -1
-        updates, y = counters.counts[UPDATES], np.float64(labels[i])
-        if step_scored(loss, updater, rows, i, s, sq_norm, y, weight, tie, counters) == REJECTED:
-            if (zero_rows - ZERO_ROW_ALLOWANCE) * ROWS_PER_ZERO_ROW > i or step_without_zeros(
-                updater, loss, rows, i, y, weight, tie, counters
-            ) == REJECTED:
+        y, weight = np.float64(labels[i]), sample_weight(weights, i)
+        if weight == 0.0 and not is_probing(counters):
+            if not is_valid_row(updater, rows, i):
                 return i
+            continue
+        s, sq_norm, ahead = score_row(updater, rows, i, len(labels), counters, ahead)
+        outcome = step_scored(loss, updater, rows, i, s, sq_norm, y, weight, tie, counters)
+        if outcome == REJECTED and may_drop_zeros(i, zero_rows):
+            outcome = step_without_zeros(updater, loss, rows, i, y, weight, tie, counters)
             zero_rows += 1
-        if counters.counts[UPDATES] != updates:
-            scored_ahead = -1
-        if weight != 1.0:
-            counters.counts[WEIGHTED] += 1
+        if outcome == REJECTED:
+            return i
+        count_sample_weight(counters, weight)
     return len(labels)
 
 
 class StepContext(NamedTuple):
-    """What single examples have in common; packed into a block for `learn_one_dense` and `learn_one_sparse`."""
+    """The arguments that all single examples share; packed into a block for `learn_one_dense` and
+    `learn_one_sparse`."""
 
     rule: Any
     updater: Any
@@ -195,9 +203,12 @@ class StepContext(NamedTuple):
 
 @compiled_with_gil
 def learn_one_dense(block: Any, like: Any, x: NDArray[np.floating], y: float) -> int:
-    """One example, given as the values of all features; NEEDS_SLOW_PATH where they are too many or don't lie side by
-    side, or where the example is to be recorded and there is no room for it;
-    HAS_ZEROS, and nothing learned, where some are 0: the others are then in `spare`, for `learn_one_sparse`."""
+    """Learn one example, given as the values of all features.
+
+    Return NEEDS_SLOW_PATH where their number is wrong or they are not contiguous, or where the example is to be
+    recorded and there is no room for it. Return HAS_ZEROS, with nothing learned, where some values are 0: the others
+    are then in `spare`, for `learn_one_sparse`.
+    """
     s = unpack_block(block, like)
     if x.size != s.features or x.strides[0] != x.itemsize:
         return NEEDS_SLOW_PATH
@@ -227,12 +238,11 @@ def learn_one_sparse(
     values: NDArray[np.floating],
     y: float,
 ) -> int:
-    """One example, given as the features that are there, `starts` being [0, how many, 1 where the arrays are shared and
-    hold an example]; NEEDS_SLOW_PATH where one is new; HAS_ZEROS,
-    and nothing learned, where a value is 0: such terms have then been taken out of these arrays.
-
-    Without the last of the `starts` these are the values of all features, and the indices are 0, 1, 2, …: for learners
-    whose step is compiled for sparse examples only. The answers are then those of `learn_one_dense`."""
+    """Learn one example, given as its features; `starts` is [0, their number, 1 where the arrays are shared and hold an
+    example]. Return NEEDS_SLOW_PATH where a feature is new. Return HAS_ZEROS, with nothing learned, where a value is 0:
+    such terms have then been removed from these arrays. Without the last of the `starts`, the values are those of all
+    features, and the indices are 0, 1, 2, …: for learners whose step is compiled for sparse examples only. The return
+    values are then those of `learn_one_dense`."""
     s = unpack_block(block, like)
     rows = rest = Sparse(starts, indices, values)
     if len(starts) == 2:
@@ -262,8 +272,8 @@ def learn_one_sparse(
 
 @compiled
 def first_invalid_row(rows: Rows, count: int, slots: int, largest: float, canonical: bool) -> int:
-    """Return the first row that is not proper, has a value of 0, or whose squared length is not below `largest`; the
-    number of rows where all are good."""
+    """Return the first row that is not sorted, has a value of 0, or whose squared length is not below `largest`, or the
+    number of rows."""
     for i in range(count):
         if not (canonical or indices_sorted(rows, i, slots)):
             return i
@@ -274,12 +284,12 @@ def first_invalid_row(rows: Rows, count: int, slots: int, largest: float, canoni
 
 @compiled_read_only
 def score_rows_with_updater(updater: Any, rows: Rows, slots: int, canonical: bool, out: NDArray[np.float64]) -> int:
-    """The score that the geometry itself gives each row, up to one to be refused; returns how many were given."""
+    """Write the scores of the updater itself for each row up to one that is rejected; return their number."""
     for i in range(len(out)):
         if not (canonical or indices_sorted(rows, i, slots)):
             return i
         out[i], sq_norm = score(updater, rows, i)
-        if not sq_norm < max_sq_norm(updater.slots):
+        if not sq_norm < max_sq_norm(updater.weights):
             return i
     return len(out)
 
@@ -294,8 +304,7 @@ def score_rows(
     canonical: bool,
     out: NDArray[np.float64],
 ) -> int:
-    """w·x of every row under a hypothesis that is laid out in slots; stops at a row that is to be refused, and returns
-    how many were scored."""
+    """Write w·x of each row up to one that is rejected, for a weight vector laid out in slots; return their number."""
     for i in range(len(out)):
         if not (canonical or indices_sorted(rows, i, slots)):
             return i

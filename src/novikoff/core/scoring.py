@@ -23,7 +23,7 @@ MAX_ABS_VALUE = 1e150  # numbers whose squares are past every limit
 
 
 class ScoringContext(NamedTuple):
-    """What the scores of single examples have in common; packed into a block."""
+    """The arguments that the scores of single examples share; packed into a block."""
 
     updater: Any
     book: LedgerCounters
@@ -46,8 +46,10 @@ def score_terms(
     values: NDArray[np.floating],
     weights: NDArray[np.float64],
 ) -> float:
-    """The score of the terms from `at` on; `values` and `weights` are room for so many, and one weight more. `values`
-    may be those that are `given`. Without indices, these are the values of all features."""
+    """Return the score of the terms from `offset` on; `values` and `weights` have room for them and one more weight.
+
+    `values` may be the array `given`. Without indices, these are the values of all features.
+    """
     if context.features == FAST_PATH_CLOSED:
         return math.nan
     t, n_terms, sq_norm = context.book.counts[EXAMPLES], 0, 0.0
@@ -64,7 +66,7 @@ def score_terms(
             weights[n_terms + 1] = final_weight(context.updater, column + 1, t) if seen else context.unseen
             n_terms += 1
     # Half of what is allowed: summed in another order the squares may come to a little more.
-    if not sq_norm < 0.5 * max_sq_norm(context.updater.slots):
+    if not sq_norm < 0.5 * max_sq_norm(context.updater.weights):
         return math.nan
     weights[0] = final_bias(context.updater, 0, t)
     dot, _ = dense_dot_and_sq_norm(values, 0, n_terms, weights)
@@ -96,7 +98,7 @@ def score_each_row(
     weights: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """The score of each row as if it had come alone; `values` and `weights` are room for the longest."""
+    """Write the score of each row as a single example; `values` and `weights` have room for the longest row."""
     for i in range(len(out)):
         first = rows.starts[i]
         out[i] = score_terms(context, rows.indices, first, rows.starts[i + 1] - first, rows.values, values, weights)

@@ -1,8 +1,8 @@
-"""Learning on many machines: shards learn side by side, weights are mixed after each round.
+"""Distributed learning: shards are learned in parallel, and their weights are mixed after each round.
 
-A round is one pass over every shard, each from the weights of the round before; what comes out is Σ μ_i·w_i (iterative
-parameter mixing: McDonald, Hall and Mann 2010). Tasks are pure functions, which a loop calls in this process or gives
-to Dask. Only on_dask.py imports that.
+In each round, every shard is learned once, starting with the mixed weights of the round before. The result of the round
+is Σ μ_i·w_i (iterative parameter mixing: McDonald, Hall and Mann 2010). Tasks are pure functions, which the coordinator
+calls in this process or submits to Dask. Only dask_executor.py needs Dask.
 """
 
 from __future__ import annotations

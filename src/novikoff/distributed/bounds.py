@@ -1,8 +1,8 @@
-"""Which theorems hold for a mixed run, and why: with M = Σ_n Σ_i μ_{i,n}·M_{i,n}, what they say is the same.
+"""Mistake bounds of distributed runs. They have the usual form with M = Σ_n Σ_i μ_{i,n}·M_{i,n} mistakes.
 
-Each of these proofs follows two numbers of the weights: one that is linear in them and gains at each mistake, and one
-that is convex and can't have grown much. Within a shard both change as they always do. Mixing takes the mean of the
-first, and at most the mean of the second (Jensen), so that a mistake in shard i counts μ_i on either side:
+Each proof compares two functions of the weights: one is linear and increases with each mistake, the other is convex and
+has limited growth. Within a shard both change as in the original proof. Mixing gives the mean of the linear one, and at
+most the mean of the convex one (Jensen). So a mistake in shard i counts μ_i on both sides:
 
     Perceptron          u·w ≥ M − L (‖u‖ free)        ‖w‖² ≤ R²·M, and Σ μ‖x‖² for `this run`
     MarginPerceptron    u·w ≥ γ·U                     max(‖w‖, R²/(εγ) + R) grows by (1−ε/2)γ an update at most
@@ -11,8 +11,8 @@ first, and at most the mean of the second (Jensen), so that a mistake in shard i
     Winnow              Σ ℓ over the target's literals, and the total weight Σ α^ℓ
     SGD, constant rate  Σ μ(ℓ_t(w_t) − ℓ_t(u)) ≤ ‖u‖²/(2r) + (r/2)·Σ μ‖g‖², from ‖w − u‖²
 
-L, the squared slack and the energy are sums with the same μ. For AdaGrad, whose steps depend on the gradients of all
-shards, none of this is claimed.
+L, the squared slack and the energy are sums with the same μ. There is no such bound for AdaGrad, because its steps
+depend on the gradients of all shards.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ from novikoff.distributed.ledger import DistributedLedger
 from novikoff.distributed.measure import round_up
 from novikoff.distributed.worker_tasks import deserialize_model, serialize_model
 from novikoff.ledger import ENERGY, WEIGHTED
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 SUPPORTED_LEARNERS = ("Perceptron", "MarginPerceptron", "PNormPerceptron", "BalancedWinnow", "Winnow")
 MIXED_COUNT_PREFIX = "M = Σ_n Σ_i μ_{i,n}·M_{i,n}: "
 
 
 def with_mixed_counts(model: Any, ledger: DistributedLedger) -> Any:
-    """The same model with the energy that the theorems ask for, and examples weighted only where they were so in the
-    data: what `bounds` of it says holds of M as it is defined here, if it carries over."""
+    """Return a copy of the model whose ledger has the mixed energy and the number of examples weighted in the data.
+
+    If the bounds of its learner hold for distributed runs, `bounds` of the copy bounds the mixed mistakes M.
+    """
     twin = deserialize_model(serialize_model(model))
     counters = state_of(twin).ledger.book
     counters.counts[WEIGHTED] = ledger.weighted
@@ -42,7 +44,7 @@ def with_mixed_counts(model: Any, ledger: DistributedLedger) -> Any:
 
 
 def derive_bounds(model: Any, ledger: DistributedLedger) -> Sequence[Bound]:
-    """Those of a model after a mixed run; of a single shard all that the learner has."""
+    """Return the bounds that hold for a distributed run. A run on one shard has all bounds of the learner."""
     twin, inner = with_mixed_counts(model, ledger), inner_learner_of(model)
     if ledger.shards == 1:
         return tuple(twin.bounds())
@@ -53,5 +55,5 @@ def derive_bounds(model: Any, ledger: DistributedLedger) -> Sequence[Bound]:
 
 
 def _needs_rows(model: Any) -> bool:
-    """Whether max‖x‖_p is asked for in a space other than that of the features: it is not measured on shards."""
+    """Return whether the bound needs max‖x‖_p outside the space of the features, which is not measured on shards."""
     return type(inner_learner_of(model)).__name__ == "PNormPerceptron" and outcome_type_of(model) != "sides"

@@ -1,7 +1,7 @@
-"""The certificate of a distributed run: what was run on which shards, what happened, what the theorems allow.
+"""Certificates of distributed runs: the run, its shards, its counts, and bounds for its mixed mistakes.
 
-As with one machine, everything follows from the shards, the learner, the rounds, the mixture and the witnesses, and
-`find_differences` makes it anew from these. What is bounded are the mistakes as the mixtures count them.
+Like a certificate of a single machine, it is determined by the shards, the learner, the rounds, the mixture weights and
+the witnesses. `find_differences` verifies it by computing it again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from novikoff.distributed.witness_search import find_witnesses, run_on_shards
 from novikoff.errors import InputError, NovikoffError
 from novikoff.learner_registry import name_of
 from novikoff.scheme_registry import model_class
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 
 def build_certificate(
@@ -56,7 +56,7 @@ def build_certificate(
     delta: float = 0.05,
     search_effort: float = 1.0,
 ) -> Certificate:
-    """The certificate of a run that was done."""
+    """Return the certificate of a finished run."""
     message, bounds = worker_tasks.serialize_model(model), derive_bounds(model, ledger)
     twin = with_mixed_counts(model, ledger)
     found, target = find_witnesses(executor, shards, message, twin, bounds, ledger.shard_weights(), search_effort)
@@ -116,7 +116,7 @@ def _build_document(
 
 
 class _MixedCounts:
-    """Mistakes and updates as the mixtures count them, rounded up."""
+    """Mistakes and updates weighted by μ, rounded up."""
 
     def __init__(self, ledger: DistributedLedger) -> None:
         self.mistakes = measure.round_up(ledger.mixed("mistakes"))
@@ -124,7 +124,7 @@ class _MixedCounts:
 
 
 def describe_data(executor: Executor, shards: Sequence[Shard], plan: Plan) -> dict[str, Any]:
-    """What identifies the shards, and how they are read."""
+    """Return the digests of the shards, and the options with which they are read."""
 
     def ask() -> list[Any]:
         return executor.results(
@@ -153,7 +153,7 @@ def _measure_witnesses(
     bounds: Sequence[Bound],
     found: Sequence[NamedWitness],
 ) -> tuple[list[Any], dict[str, Evidence]]:
-    """What is measured of each witness on all shards, and what the theorems are asked with."""
+    """Return the measurements of each witness on all shards, and the evidence for the bounds."""
     if not found or not bounds:
         return [], {}
     each = run_on_shards(executor, shards, measure.measure_shard, message, list(found))
@@ -165,21 +165,21 @@ def _measure_witnesses(
     rows = _refuse_rows
     if type(model).__name__ == "PNormPerceptron":
         p = float(require_state(model).updater.scalars[1])
-        told = [one for one in run_on_shards(executor, shards, measure.find_longest_row, message, p) if one is not None]
-        rows = lambda: told  # noqa: E731 - a stream of the longest rows
+        longest = [row for row in run_on_shards(executor, shards, measure.find_longest_row, message, p) if row]
+        rows = lambda: longest  # noqa: E731 - a stream of the longest rows
     bias = bool(model.fit_intercept)
     facts = {f.name: build_evidence(m, bias=bias, passes=1, batches=rows) for f, m in zip(found, measured, strict=True)}
     return measured, facts
 
 
 def _refuse_rows() -> Any:
-    raise InputError("Rows of shards are not looked at here: this theorem is not to be asked.")
+    raise InputError("The rows of shards are not available here: this theorem can't be evaluated.")
 
 
 def find_differences(
     document: dict[str, Any], data: Any, y: Any = None, *, client: Any = None, threads: int | None = None
 ) -> list[str]:
-    """What in the document is not as the shards say, in words; none where all is right."""
+    """Verify a certificate on its shards; return a message for each difference, none if it is valid."""
     try:
         plan, options = _plan_from_document(document, threads)
         given = make_shards(data, y, options, plan.positive)
@@ -192,7 +192,7 @@ def find_differences(
         about = describe_data(executor, given.shards, plan)
         if about != document["data"]:
             first = checking.compare_documents(document["data"], about, "data")[0]
-            return [f"data: the certificate is about other data: {first}"]
+            return [f"data: the certificate was issued for different data: {first}"]
         found = [decode_witness(name, packed) for name, packed in document["witnesses"].items()]
         message, ledger = run_rounds(executor, given.shards, plan)
         model = worker_tasks.deserialize_model(message)
@@ -206,7 +206,7 @@ def find_differences(
         delta = read_delta(document)
         real = _build_document(executor, given.shards, plan, model, ledger, bounds, found, target, delta)
     except NovikoffError as problem:
-        return [f"it can't be made anew: {problem}"]
+        return [f"the certificate can't be recomputed: {problem}"]
     return checking.compare_documents(document, real, "")
 
 
@@ -214,7 +214,7 @@ verify = find_differences
 
 
 def _plan_from_document(document: dict[str, Any], threads: int | None) -> tuple[Plan, ReadOptions]:
-    """The run that a document says it is of."""
+    """Return the plan and the reading options of the run that a document describes."""
     try:
         learner = build_from_settings(model_class(document["learner"]), document["settings"])
         about, rounds, mixing = document["data"], document["passes"], document["mixing"]
@@ -225,6 +225,6 @@ def _plan_from_document(document: dict[str, Any], threads: int | None) -> tuple[
     except (AttributeError, ImportError, KeyError, TypeError, ValueError) as problem:
         if isinstance(problem, NovikoffError):
             raise
-        raise InputError(f"it does not say what was run ({problem})") from None
+        raise InputError(f"the description of the run is incomplete ({problem})") from None
     check_choice(tuple(MIXING_RULES), mixing=mixing)
     return plan, options

@@ -1,5 +1,7 @@
-"""After each round the model and the ledger so far go to one file, local or wherever fsspec reaches: a run that was
-ended goes on from there, to the same bytes."""
+"""Checkpoints of distributed runs: the model and the ledger are written after each round, to a local file or by fsspec.
+
+An interrupted run continues from its checkpoint, with a byte-identical result.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ MAGIC = b"novikoff checkpoint 1\n"
 
 
 class Checkpoint:
-    """`run` says what the file is about: only the same run goes on from it."""
+    """A checkpoint file. `run` describes the run: another run can't continue from the file."""
 
     def __init__(self, path: str, run: dict[str, Any]) -> None:
         self.path, self.run = str(path), json.loads(json.dumps(run))
@@ -36,25 +38,26 @@ class Checkpoint:
             system.mv(temporary, path)
 
     def read(self, rounds: int) -> tuple[DistributedLedger, bytes] | None:
-        """What was done, and the model after it; None where there is no file yet."""
+        """Return the ledger of the finished rounds and the model after them, or None without a file."""
         content = self._content()
         if content is None:
             return None
         body = content[len(MAGIC) + 32 :]
         if content[: len(MAGIC)] != MAGIC or content[len(MAGIC) : len(MAGIC) + 32] != hashlib.sha256(body).digest():
-            raise InputError(f"{self.path}: is damaged or no checkpoint: remove it, and the run begins anew.")
+            raise InputError(f"{self.path}: the file is damaged or not a checkpoint. Remove it to start the run again.")
         size = int.from_bytes(body[:8], "little")
         head = json.loads(body[8 : 8 + size])
         different = sorted(k for k in {*self.run, *head["run"]} if self.run.get(k) != head["run"].get(k))
         if different:
             raise InputError(
-                f"{self.path}: is of another run (other {', '.join(different)}): name another checkpoint, or remove it."
+                f"{self.path}: the checkpoint is of another run (different {', '.join(different)}). Name another file,"
+                " or remove it."
             )
         ledger = DistributedLedger.from_list(head["rounds"])
         if len(ledger.rounds) > rounds:
             raise InputError(
-                f"{self.path}: is of {len(ledger.rounds)} rounds already, and {rounds} were asked for: ask for as many,"
-                " or name another checkpoint."
+                f"{self.path}: the checkpoint has {len(ledger.rounds)} rounds, more than the requested {rounds}."
+                " Request at least as many, or name another file."
             )
         return ledger, body[8 + size :]
 
@@ -73,7 +76,7 @@ class Checkpoint:
             from fsspec.core import url_to_fs
         except ImportError:
             raise InputError(
-                f"{self.path}: an address needs fsspec: pip install fsspec, or name a local file."
+                f"{self.path}: a URL needs fsspec. Run pip install fsspec, or name a local file."
             ) from None
         try:
             system, path = url_to_fs(self.path)
@@ -86,7 +89,7 @@ class Checkpoint:
 
 
 class _ErrorTranslator:
-    """Whatever a file system has to complain of, as a sentence."""
+    """Converts exceptions of file systems to InputError."""
 
     def __init__(self, sentence: str) -> None:
         self.sentence = sentence

@@ -1,7 +1,7 @@
-"""The loop: every shard learns from the weights of the round before, and their weights are mixed.
+"""The coordinator of a distributed run: in each round every shard is learned, and the weights are mixed.
 
-The tree along which shards are added up follows from their number alone. So the result depends on the shards and their
-order, and on nothing else: not on how many workers there are, which of them did what, nor on what was done twice.
+The reduction tree depends only on the number of shards. So the result depends only on the shards and their order, not
+on the number of workers, the assignment of tasks, or repeated tasks.
 """
 
 from __future__ import annotations
@@ -23,65 +23,65 @@ from novikoff.distributed.shards import Fingerprint, Shard, ShardSummary
 from novikoff.errors import InputError, LabelError
 
 TREE_FANOUT = 8
-"""Of the tree: so many are added up in one task."""
+"""Number of shards or partial sums added in one task of the reduction tree."""
 MAX_CHAINED_ROUNDS = 8
-"""Rounds that follow each other without the model going to whoever waits for it and back: where a worker dies, the work
-of so many is done again at worst."""
+"""Rounds that are submitted one after another without sending the model to the coordinator and back. If a worker dies,
+at most this many rounds are repeated."""
 
 
 class Plan(NamedTuple):
-    """What is to be learned, whatever the shards."""
+    """The settings of a run, independent of its shards."""
 
     model: Any
-    """Fresh."""
+    """An unfitted model."""
     rounds: int
     mixing: str
     positive: str | None = None
     """A label that is learned against all others."""
     classes: Sequence[Any] | None = None
-    """All labels, where they are told beforehand."""
+    """All labels, if the caller names them in advance."""
     names: Sequence[str] | None = None
-    """The names of all features, where they have a dictionary."""
+    """The names of all features, if they have a shared dictionary."""
 
 
 class RoundResult(NamedTuple):
-    """A round that was done."""
+    """A finished round."""
 
     message: bytes
-    """The model after it, as it travels."""
+    """The serialized model after the round."""
     done: Round
     sent: int
-    """Bytes that the shards' weights took."""
+    """Size of the encoded models of all shards."""
     size: int
-    """… and would have taken without packing."""
+    """Size of these models without encoding."""
     label_orders: list[LabelOrder | None]
-    """How often the label changes in each shard."""
+    """Label changes in each shard."""
     fingerprints: Sequence[Fingerprint | None] = ()
-    """What the file of each shard looked like."""
+    """Fingerprints of the files of the shards."""
 
 
 class PendingRound(NamedTuple):
-    """A round whose tasks have been called, by the handles to what they give."""
+    """A round whose tasks are submitted, with the handles to their results."""
 
     start: Any
-    """The model that it begins with."""
+    """The model at the start of the round."""
     ends: list[Any]
-    """Of the shards, where they are still to be mixed."""
+    """The results of the shards, if they are not mixed yet."""
     summaries: list[Any]
     shares: Sequence[Fraction] | None
-    """How shards are mixed, where that is known beforehand."""
+    """The mixture weights, if they are known in advance."""
     end: Any
-    """The model after it, where that is known, too."""
+    """The model after the round, if the mixture weights are known in advance."""
 
 
 def start_round(executor: Executor, shards: Sequence[Shard], start: Any, mixing: str) -> PendingRound:
-    """One round, from a handle to the model of before."""
+    """Submit the tasks of one round, given a handle to the model before it."""
     alone = len(shards) == 1
     ends = [
         executor.call(worker_tasks.train_shard, shard, executor.data(k), start, alone, part=k)
         for k, shard in enumerate(shards)
     ]
-    # By branches of the tree: whoever tells of eight shards has fetched them, and adds them up next.
+    # One task per branch of the tree: its worker fetches the results of eight shards, and can add them up next.
     summaries = [
         executor.call(worker_tasks.strip_models, ends[k : k + TREE_FANOUT]) for k in range(0, len(ends), TREE_FANOUT)
     ]
@@ -95,11 +95,11 @@ def start_round(executor: Executor, shards: Sequence[Shard], start: Any, mixing:
 
 
 def finish_round(executor: Executor, shards: Sequence[Shard], begun: PendingRound, mixing: str) -> RoundResult:
-    """Waits for all of it."""
+    """Wait for the results of a round, and mix them if that is not done yet."""
     found = executor.results([*begun.summaries, *([] if begun.end is None else [begun.end])])
-    told = [one for branch in found[: len(begun.summaries)] for one in branch]
-    records = [one.record for one in told]
-    if not any(one.has_positive_label for one in told):
+    results = [result for branch in found[: len(begun.summaries)] for result in branch]
+    records = [result.record for result in results]
+    if not any(result.has_positive_label for result in results):
         raise InputError(
             f"--positive-label {getattr(shards[0], 'positive', None)}: no example of any shard has that label."
         )
@@ -108,21 +108,21 @@ def finish_round(executor: Executor, shards: Sequence[Shard], begun: PendingRoun
         shares = mixture(mixing, records)
         found = executor.results([_schedule_mixing(executor, begun.start, begun.ends, shares)])
     done = Round(tuple(records), tuple(shares))
-    orders = [one.label_order for one in told]
-    sizes = sum(one.sent for one in told), sum(one.size for one in told)
-    return RoundResult(found[-1], done, *sizes, orders, [one.fingerprint for one in told])
+    orders = [result.label_order for result in results]
+    sizes = sum(result.sent for result in results), sum(result.size for result in results)
+    return RoundResult(found[-1], done, *sizes, orders, [result.fingerprint for result in results])
 
 
 def _schedule_mixing(executor: Executor, start: Any, ends: Sequence[Any], shares: Sequence[Fraction]) -> Any:
     weights = [float(share) for share in shares]
-    if len(ends) <= TREE_FANOUT:  # in one go: what the tree would do, without the ways in between
+    if len(ends) <= TREE_FANOUT:  # a tree of one node: one task saves the transfers in between
         return executor.call(worker_tasks.mix_in_one_task, start, list(ends), weights)
     mixed = executor.call(worker_tasks.apply_mixture, start, reduce_tree(executor, start, ends, weights))
     return executor.call(worker_tasks.rebase, mixed, start)
 
 
 def reduce_tree(executor: Executor, start: Any, ends: Sequence[Any], shares: Sequence[float]) -> Any:
-    """What all shards together have done, added up along a tree."""
+    """Return a handle to the weighted sum of the deltas of all shards, computed by a reduction tree."""
     level = [
         executor.call(
             worker_tasks.sum_deltas, start, list(ends[k : k + TREE_FANOUT]), list(shares[k : k + TREE_FANOUT])
@@ -138,10 +138,9 @@ def reduce_tree(executor: Executor, start: Any, ends: Sequence[Any], shares: Seq
 
 
 def build_initial_model(executor: Executor, shards: Sequence[Shard], plan: Plan) -> bytes:
-    """The model that the first round begins with: nothing is learned yet, but labels, features and the way of reading
-    are what all shards have in common.
+    """Return the serialized model at the start of the first round, with the labels, features and format of all shards.
 
-    A single file needs no agreement: its model begins as it would without a cluster.
+    A single file needs no agreement: its model starts as on one machine.
     """
     model, classes, positive = plan.model, plan.classes, plan.positive
     computed = executor.data(0) is not None
@@ -151,7 +150,7 @@ def build_initial_model(executor: Executor, shards: Sequence[Shard], plan: Plan)
     first = _summarize_shards(executor, shards if computed else shards[:1], fresh, all_labels=computed)
     if first[0].several:
         raise InputError(
-            f"{first[0].name}: has sets of labels or queries: a cluster learns one label for each example."
+            f"{first[0].name}: the examples have label sets or queries, but distributed learning needs one label each."
         )
     looks = first
     if not computed and positive is None and classes is None and _needs_all_labels(model, first[0]):
@@ -184,7 +183,7 @@ def _summarize_shards(
 
 
 def identify_shards(executor: Executor, shards: Sequence[Shard]) -> list[dict[str, Any]]:
-    """What tells these shards from others."""
+    """Return digests that identify the shards."""
 
     def ask() -> list[Any]:
         return executor.results(
@@ -196,7 +195,7 @@ def identify_shards(executor: Executor, shards: Sequence[Shard]) -> list[dict[st
 
 
 def _needs_all_labels(model: OnlineClassifier, first: ShardSummary) -> bool:
-    """Whether the first block of the first file does not tell all labels that there can be."""
+    """Return whether the first block of the first file may not contain all labels."""
     return not needs_two_classes(model) or len(first.labels) < 2
 
 
@@ -206,7 +205,7 @@ def _check_same_features(looks: Sequence[ShardSummary]) -> None:
             other = "" if one.features != looks[0].features else " of other names"
             raise InputError(
                 f"All shards must have the same features, but {looks[0].name} has {looks[0].features:,} and {one.name}"
-                f" has {one.features:,}{other}: make them alike."
+                f" has {one.features:,}{other}."
             )
 
 
@@ -218,39 +217,42 @@ def _build_labels(
     *,
     ordered: bool,
 ) -> Any:
-    """In the order in which they came, as in a stream; sorted where they are all at hand, as fit has them."""
+    """Return the labels in order of first occurrence, or sorted if all are known, as by `fit`."""
     if positive is not None:
         return build_one_vs_rest_labels(positive)
-    told = list(dict.fromkeys(label for one in looks for label in one.labels)) if classes is None else list(classes)
-    if not told:
-        raise LabelError("There are no labels: every example to learn from needs one.")
+    found = list(dict.fromkeys(label for one in looks for label in one.labels)) if classes is None else list(classes)
+    if not found:
+        raise LabelError("The shards have no labels. Learning needs a label for each example.")
     if ordered or classes is not None:
-        return build_empty_labels(model).named(told)
+        return build_empty_labels(model).named(found)
     if not needs_two_classes(model):
-        return ClassLabels(told)
+        return ClassLabels(found)
     labels = build_empty_labels(model)
-    for label in told:
+    for label in found:
         labels.sign(label)
     return labels
 
 
 class _RoundLoop:
-    """One round after another. Where calls are done by others, and how shards are mixed does not depend on what they
-    find, the next round is told of before this one is waited for: workers need not wait for the way back and forth."""
+    """Runs rounds one after another.
+
+    If the executor is asynchronous and the mixture weights are known in advance, the next round is submitted before the
+    results of this one arrive, so that workers need not wait for the coordinator.
+    """
 
     def __init__(self, executor: Executor, shards: Sequence[Shard], mixing: str) -> None:
         self.engine, self.shards, self.mixing = executor, shards, mixing
         self.begun: PendingRound | None = None
         self.fingerprints: Sequence[Fingerprint | None] = ()
         self.chain = 0
-        """How many rounds have begun, one after another, with a model that only workers had."""
+        """Number of consecutive rounds that started with a model that only workers have."""
 
     def next(self, message: bytes, *, more: bool) -> RoundResult:
-        """The round after this model; `more`: another one will be asked for."""
+        """Run the round after this model; `more` says that another round will follow."""
 
         def once() -> RoundResult:
             now, later = self.begun, None
-            self.begun = None  # what fails is begun anew, from the model
+            self.begun = None  # a failed round is restarted from the model
             if now is None:
                 now, self.chain = start_round(self.engine, self.shards, self.engine.share(message), self.mixing), 0
             if more and self.engine.ahead and now.end is not None and self.chain < MAX_CHAINED_ROUNDS:
@@ -264,13 +266,13 @@ class _RoundLoop:
         return done
 
     def _check_fingerprints(self, found: Sequence[Fingerprint | None]) -> None:
-        """Raise InputError where the file of a shard is not that of the round before."""
+        """Raise InputError if the file of a shard has changed since the round before."""
         self.fingerprints = self.fingerprints or found
         for shard, before, now in zip(self.shards, self.fingerprints, found, strict=True):
             if before is not None and now is not None and not now.matches(before):
                 raise InputError(
                     f"{shard.name}: the file has changed since the round before, so that the rounds learned different"
-                    " data: leave all shards as they are, and start the run again."
+                    " data. Don't change shards during a run, and start it again."
                 )
 
 
@@ -282,9 +284,9 @@ def run_rounds(
     shards: Sequence[Shard],
     plan: Plan,
     done: tuple[DistributedLedger, bytes] | None = None,
-    onlooker: RoundCallback | None = None,
+    on_round: RoundCallback | None = None,
 ) -> tuple[bytes, DistributedLedger]:
-    """All rounds, or those that are left after what was `done`: the model as it travels, and what happened."""
+    """Run all rounds, or those after the ones that are `done`; return the serialized model and the ledger."""
     if done is None:
         ledger, message = DistributedLedger(), build_initial_model(executor, shards, plan)
     else:
@@ -294,9 +296,9 @@ def run_rounds(
         now = rounds.next(message, more=len(ledger.rounds) + 1 < plan.rounds)
         message = now.message
         ledger.rounds.append(now.done)
-        if onlooker is not None:
-            onlooker(len(ledger.rounds), now, ledger)
+        if on_round is not None:
+            on_round(len(ledger.rounds), now, ledger)
     model = worker_tasks.deserialize_model(message)
     if needs_two_classes(model) and len(model.classes_) < 2:
-        raise InputError(f"All labels are {model.classes_[0]}: with one class there is nothing to learn.")
+        raise InputError(f"All labels are {model.classes_[0]}. Learning needs at least two classes.")
     return message, ledger

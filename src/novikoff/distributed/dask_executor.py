@@ -1,7 +1,7 @@
-"""Dask runs the tasks: the only file that imports it.
+"""The executor for Dask. Only this module needs Dask.
 
-Every value that a task takes comes from another task, the weights of a round included: where a worker dies, what it
-held is computed once more elsewhere. Where even that has failed, the round is begun anew.
+Every input of a task is the result of another task, including the weights of a round. So if a worker dies, Dask
+computes its results again on another worker. If that fails, the round is restarted.
 """
 
 from __future__ import annotations
@@ -22,42 +22,42 @@ from novikoff import __version__
 from novikoff.errors import InputError
 
 MAX_ROUND_ATTEMPTS = 20
-"""How often a round is begun anew."""
 WORKER_TIMEOUT_SECONDS = 60.0
-"""Seconds to wait for the first worker, or for the scheduler."""
+"""Time to wait for the first worker, or for the scheduler."""
 LOCAL_CLUSTER_CONFIG = {
-    # Bytes that a worker keeps for its next arrays. Dask has workers give everything back to the system at once, and
-    # mixing, which makes and drops an array at every step, took four times as long.
+    # Memory that a worker keeps for its next arrays. By default Dask makes workers return all memory at once, which
+    # made mixing, which allocates an array at every step, four times slower.
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 28,
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 1 << 25,
-    # Every ten milliseconds workers would look what they are doing, where there is no Python to be seen; and every
-    # twenty all would look whether they are awake. Who learns is interrupted by each.
+    # Dask's profiler samples workers every 10 ms, and its event loops tick every 20 ms. Both interrupt learning, and
+    # the profiler sees only Python frames, not kernels.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "500ms",
 }
-"""Settings of Dask's for a cluster on this machine, whose workers learn and do nothing else."""
+"""Dask settings for a local cluster, whose workers only learn."""
 MAX_CALLS_PER_MESSAGE = 64
-"""Calls that are told of in one message: what calls are built on, Dask goes through for each of them, if it is not told
-of yet."""
+"""Calls submitted in one message. Dask traverses the unsubmitted inputs of each call, so large batches are slow."""
 POLL_INTERVAL_SECONDS = 5.0
-"""Seconds between two looks at whether there is anybody left to wait for."""
+"""Interval between checks that the scheduler and workers are still there."""
 
 
 class TaskHandle:
-    """What stands for the result of a call: first what is to be computed, then its future."""
+    """A handle to the result of a call: a delayed object, and after submission its future."""
 
-    def __init__(self, told: Any) -> None:
-        self.told = told
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 class DaskExecutor:
+    """Runs tasks on a Dask cluster."""
+
     ahead = True
 
     def __init__(self, client: Any, data: Sequence[Any] | None = None) -> None:
         self.client = client
         self._workers: list[str] = []
         self._pending_calls: list[ref[TaskHandle]] = []
-        """What was called since results were last asked for."""
+        """Calls that are not submitted yet."""
         self._check_workers()
         self._data = None if data is None else client.compute([_to_delayed(one) for one in data])
 
@@ -68,8 +68,11 @@ class DaskExecutor:
         return None if self._data is None else self._data[shard]
 
     def call(self, function: Callable[..., Any], *arguments: Any, part: int | None = None) -> Any:
-        """Parts are wished on one worker after another: by itself Dask would have all of them done where the weights
-        lie that they begin with. Others may do them, too, if that one is not there."""
+        """Schedule a call, and return its handle.
+
+        Parts are assigned to the workers in turn as a preference. By default Dask would run all of them on the worker
+        that holds the initial weights.
+        """
         from dask import annotate, delayed
 
         if len(self._pending_calls) >= MAX_CALLS_PER_MESSAGE:
@@ -81,54 +84,56 @@ class DaskExecutor:
         return handle
 
     def _submit_pending(self) -> None:
-        """The scheduler, of all calls in one message: each message costs it a millisecond, and whoever learns waits. Of
-        what nobody holds any more, and others are made of, nobody need be told when it is done."""
+        """Submit all scheduled calls in one message, because each message costs the scheduler a millisecond.
+
+        Handles that are only inputs of other tasks, and no longer referenced, need no future.
+        """
         handles = [handle for one in self._pending_calls if (handle := one()) is not None]
         self._pending_calls = []
         if not handles:
             return
         with warnings.catch_warnings():
-            # A model goes by way of the scheduler on purpose: only then is it there for whoever must do a task again.
+            # The model is sent through the scheduler on purpose, so that it is available if a task must be repeated.
             warnings.filterwarnings("ignore", message="Sending large graph")
-            futures = self.client.compute([handle.told for handle in handles], optimize_graph=False)
+            futures = self.client.compute([handle.value for handle in handles], optimize_graph=False)
         for handle, future in zip(handles, futures, strict=True):
-            handle.told = future
+            handle.value = future
 
     def _pick_worker(self, part: int) -> list[str] | None:
-        """The worker whose turn it is; each round asks anew who is there."""
+        """Return the preferred worker for a part. The list of workers is updated in each round."""
         if part == 0:
             self._workers = sorted(self.client.nthreads())
         return [self._workers[part % len(self._workers)]] if self._workers else None
 
     def results(self, handles: Sequence[Any]) -> list[Any]:
-        """Waits until all is there or something failed; not for ever where there is nobody to do it."""
+        """Wait for all results, or for the first failure; raise InputError if there are no workers for too long."""
         self._submit_pending()
         gathering = self.client.gather(_unwrap_handles(list(handles)), asynchronous=True)
-        coming = asyncio.run_coroutine_threadsafe(gathering, self.client.loop.asyncio_loop)
+        gathered = asyncio.run_coroutine_threadsafe(gathering, self.client.loop.asyncio_loop)
         alone_since = None
         while True:
             try:
-                found: list[Any] = coming.result(timeout=POLL_INTERVAL_SECONDS)
+                found: list[Any] = gathered.result(timeout=POLL_INTERVAL_SECONDS)
                 return found
             except ModuleNotFoundError as problem:
                 raise InputError(
                     f"A worker has no {problem.name}: install novikoff {__version__} on all workers."
                 ) from None
             except TimeoutError:
-                if coming.done():
-                    raise  # it is of a task
+                if gathered.done():
+                    raise  # raised by a task
                 if not self._is_alive() or self.client.scheduler_info()["workers"]:
                     alone_since = None
                     continue
                 alone_since = alone_since or time.monotonic()
                 if time.monotonic() - alone_since > WORKER_TIMEOUT_SECONDS:
-                    coming.cancel()
+                    gathered.cancel()
                     raise InputError(
-                        "The cluster has lost all its workers, and none came back: start some, and the run once more;"
-                        " with a checkpoint it goes on from the last round that was done."
+                        "The cluster has lost all its workers. Start new workers, and the run again; with a checkpoint"
+                        " it continues after the last finished round."
                     ) from None
             except BaseException:
-                coming.cancel()  # whoever interrupts a run does not wait for it
+                gathered.cancel()  # an interrupted run does not wait for results
                 raise
 
     def run_with_retry(self, round_: Callable[[], Any]) -> Any:
@@ -142,14 +147,14 @@ class DaskExecutor:
             except (KilledWorker, CancelledError, OSError) as problem:
                 if not self._is_alive():
                     raise InputError(
-                        "The scheduler went away: start the run once more; with a checkpoint it goes on from the last"
-                        " round that was done."
+                        "The connection to the scheduler was lost. Start the run again; with a checkpoint it continues"
+                        " after the last finished round."
                     ) from None
                 if not isinstance(problem, KilledWorker | CancelledError | CommClosedError):
                     raise
                 if tries == MAX_ROUND_ATTEMPTS:
                     raise InputError(
-                        f"Workers died again and again in one round ({problem}): do they have enough memory?"
+                        f"Workers died repeatedly in one round ({problem}). Check that they have enough memory."
                     ) from None
                 self._check_workers()
         raise AssertionError  # the loop has returned or raised
@@ -161,15 +166,13 @@ class DaskExecutor:
             return False
 
     def _check_workers(self) -> None:
-        """InputError that names the workers without this very version of novikoff, or the scheduler: it looks into the
-        tasks that it hands on."""
+        """Raise InputError if a worker or the scheduler, which deserializes tasks, has another version of novikoff."""
         try:
             self.client.wait_for_workers(1, timeout=WORKER_TIMEOUT_SECONDS)
         except TimeoutError:
             raise InputError(
-                f"The cluster at {self.client.scheduler.address} has no workers, and none came within"
-                f" {WORKER_TIMEOUT_SECONDS:.0f} s:"
-                " start some."
+                f"The cluster at {self.client.scheduler.address} has had no workers for"
+                f" {WORKER_TIMEOUT_SECONDS:.0f} s. Start some."
             ) from None
         asked = (pkgutil.resolve_name, "novikoff:__version__")
         for worker, version in self.client.run(*asked, on_error="return").items():
@@ -182,23 +185,23 @@ class DaskExecutor:
 
 
 def _check_same_version(who: str, version: Any) -> None:
-    if isinstance(version, OSError):  # it died meanwhile
+    if isinstance(version, OSError):  # it has died in the meantime
         return
     if isinstance(version, Exception):
         raise InputError(
-            f"The {who} has no novikoff ({version}): install novikoff {__version__} on the scheduler and all workers."
+            f"The {who} has no novikoff ({version}). Install novikoff {__version__} on the scheduler and all workers."
         )
     if version != __version__:
         raise InputError(
-            f"The {who} has novikoff {version}, and this is {__version__}: install the same version everywhere."
+            f"The {who} has novikoff {version}, this process has {__version__}. Install the same version everywhere."
         )
 
 
 def _unwrap_handles(argument: Any) -> Any:
-    """Handles, also those in a list, as Dask knows them."""
+    """Replace a handle, or the handles in a list, by its Dask object."""
     if isinstance(argument, list):
         return [_unwrap_handles(one) for one in argument]
-    return argument.told if isinstance(argument, TaskHandle) else argument
+    return argument.value if isinstance(argument, TaskHandle) else argument
 
 
 def _identity(value: Any) -> Any:
@@ -206,14 +209,14 @@ def _identity(value: Any) -> Any:
 
 
 def _to_delayed(one: Any) -> Any:
-    """What is computed already, too, as something to be computed."""
+    """Return a delayed object, also for a value that is computed already."""
     from dask import delayed
 
     return one if hasattr(one, "dask") else delayed(_identity)(one)
 
 
 def current_client() -> Any:
-    """The client of this process, where there is one; does not import Dask for that."""
+    """Return the current Dask client of this process, or None. Dask is not imported for that."""
     if "distributed" not in sys.modules:
         return None
     from distributed import default_client
@@ -222,11 +225,11 @@ def current_client() -> Any:
         client = default_client()
     except ValueError:
         return None
-    return client if client.status == "running" else None  # one that never reached its scheduler counts, too
+    return client if client.status == "running" else None  # a client that is not connected may be the default
 
 
 def compute_locally(data: Sequence[Any]) -> list[Any]:
-    """Without a cluster: all of it, here."""
+    """Compute all data in this process, without a cluster."""
     if not any(hasattr(one, "dask") for one in data):
         return list(data)
     import dask
@@ -236,7 +239,7 @@ def compute_locally(data: Sequence[Any]) -> list[Any]:
 
 @contextmanager
 def _silence_logs() -> Iterator[None]:
-    """What Dask writes when a task fails or machines are lost: here it becomes one sentence."""
+    """Suppress Dask's log of failed tasks and lost machines: errors are reported by exceptions."""
     log = logging.getLogger("distributed")
     before = log.level
     log.setLevel(logging.CRITICAL)
@@ -248,17 +251,17 @@ def _silence_logs() -> Iterator[None]:
 
 @contextmanager
 def connect(scheduler: str | None, workers: int | None = None) -> Iterator[Any]:
-    """A client of this scheduler, or of a cluster of processes on this machine, which ends with it."""
+    """Yield a client of a scheduler, or of a temporary cluster of processes on this machine."""
     try:
         from dask import config
         from distributed import Client, LocalCluster
     except ImportError:
-        raise InputError("A cluster needs Dask: pip install 'novikoff[cluster]'.") from None
+        raise InputError("A cluster needs Dask. Run pip install 'novikoff[cluster]'.") from None
     if scheduler is not None:
         try:
             client = Client(scheduler, timeout=WORKER_TIMEOUT_SECONDS / 4, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as problem:
-            raise InputError(f"{scheduler}: there is no scheduler to be reached ({problem}).") from None
+            raise InputError(f"{scheduler}: the scheduler can't be reached ({problem}).") from None
         with _silence_logs(), client:
             yield client
         return

@@ -1,7 +1,8 @@
-"""Arrays on their way between machines: what has not changed is not sent, and the rest is squeezed.
+"""Delta encoding of arrays that are sent between machines.
 
-An array is sent against another of the same name that the other side has: where few places differ, only those and
-their new values, to the last bit; else all of it. Zstandard goes over the whole message where that makes it smaller.
+An array is encoded relative to a base array of the same name that the receiver has. If few elements differ, only their
+indices and exact new values are sent, otherwise the whole array. The message is compressed by Zstandard if that makes
+it smaller.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from numpy.typing import NDArray
 NamedArrays = Mapping[str, NDArray[Any]]
 UNCOMPRESSED, COMPRESSED = b"\0", b"\1"
 ZSTD_LEVEL = 1
-MIN_COMPRESSED_BYTES = 256  # bytes below which nothing is squeezed
-PROBE_BYTES, MAX_PROBE_RATIO = 1 << 14, 0.5  # of a long message, so much is tried first; it must become so much shorter
+MIN_COMPRESSED_BYTES = 256  # shorter messages are not compressed
+PROBE_BYTES, MAX_PROBE_RATIO = 1 << 14, 0.5  # a long message is compressed if a sample shrinks below this ratio
 
 
 def encode_arrays(header: Any, arrays: NamedArrays, base: NamedArrays | None = None) -> bytes:
-    """One message; `base` are arrays that whoever unpacks it has, too. Without one, changes are those from 0."""
+    """Return one message. `base` are arrays that the receiver has; without it, arrays are encoded relative to 0."""
     listed: list[dict[str, Any]] = []
     pieces: list[bytes] = []
     for name, array in arrays.items():
@@ -40,7 +41,7 @@ def encode_arrays(header: Any, arrays: NamedArrays, base: NamedArrays | None = N
 
 
 def _is_compressible(message: bytes) -> bool:
-    """Whether squeezing is worth its time: not for weights that all differ. A piece from the middle tells."""
+    """Return whether compression is worth its time, by a sample from the middle. Dense weights hardly shrink."""
     import zstandard
 
     if len(message) < 4 * PROBE_BYTES:
@@ -50,7 +51,7 @@ def _is_compressible(message: bytes) -> bool:
 
 
 def decode_arrays(message: bytes, base: NamedArrays | None = None) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Header and arrays, the latter one's own to write to."""
+    """Return the header and writable arrays of a message."""
     if message[:1] == COMPRESSED:
         import zstandard
 
@@ -74,7 +75,7 @@ def decode_arrays(message: bytes, base: NamedArrays | None = None) -> tuple[Any,
 
 
 def _encode_array(array: NDArray[Any], base: NDArray[Any] | None) -> tuple[dict[str, Any], list[bytes]]:
-    """How an array is sent, and its bytes."""
+    """Return the encoding of an array and its bytes."""
     if array.ndim == 0 or not 0 < len(array) < 2**32:
         return {}, [array.tobytes()]
     under = _fit_base(base, array.dtype, array.shape)
@@ -88,7 +89,7 @@ def _encode_array(array: NDArray[Any], base: NDArray[Any] | None) -> tuple[dict[
 
 
 def _fit_base(base: NDArray[Any] | None, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """The base in this shape: rows that it does not have are 0."""
+    """Return the base in this shape. Missing rows are 0."""
     under = np.zeros(shape, dtype)
     if base is not None and base.dtype == dtype and base.shape[1:] == shape[1:]:
         n_common = min(len(base), shape[0])
@@ -97,5 +98,5 @@ def _fit_base(base: NDArray[Any] | None, dtype: Any, shape: tuple[int, ...]) -> 
 
 
 def _as_bits(array: NDArray[Any]) -> NDArray[Any]:
-    """To be compared bit by bit: −0 is not 0, and NaN is NaN."""
+    """Return the array as integers for bitwise comparison: −0 differs from 0, and NaN equals NaN."""
     return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "f" else array

@@ -13,7 +13,7 @@ from novikoff.data.labels.label_order import LabelOrder
 from novikoff.data.options import ReadOptions
 from novikoff.distributed import worker_tasks
 from novikoff.distributed.checkpoint import Checkpoint
-from novikoff.distributed.compatibility import prepare_model
+from novikoff.distributed.compatibility import build_default_learner, prepare_model
 from novikoff.distributed.coordinator import Plan, RoundResult, identify_shards, run_rounds
 from novikoff.distributed.dask_executor import DaskExecutor, compute_locally, current_client
 from novikoff.distributed.executor import Executor, LocalExecutor
@@ -24,7 +24,6 @@ from novikoff.distributed.shards import FileShard, changed_reading_options
 from novikoff.distributed.shared_names import share_names
 from novikoff.errors import DefaultLearnerWarning, SortedLabelsWarning, build_not_fitted_error, find_user_stacklevel
 from novikoff.learner_registry import name_of
-from novikoff.linear.arow import AROW
 from novikoff.multiclass.base import MulticlassClassifier
 
 __all__ = ["DistributedLearner"]
@@ -48,17 +47,17 @@ class DistributedLearner(BaseEstimator):
     Parameters
     ----------
     estimator : estimator
-        What is learned: linear learners, and Kesler, OneVsAll, AllVsAll and OutputCode around them. AROW() if None:
-        the usual default, Auto, can't be mixed across shards. `learner_` is the learner that was used.
+        A linear learner, or Kesler, OneVsAll, AllVsAll or OutputCode around one. AROW() if None: the usual default,
+        Auto, can't be mixed across shards. `learner_` is the learner that was used.
     rounds : int
-        How often all shards are learned and mixed.
+        Number of rounds, in each of which all shards are learned and mixed.
     mixing : str
-        μ: uniform, mistakes (shards count as much as they err) or examples (as much as they are long).
+        The mixture weights μ: uniform, mistakes (by the mistakes of a shard) or examples (by its length).
     client : Client
-        Of Dask. Without one, the current client of this process; where there is none, everything is done here.
+        A Dask client. By default the current client of this process; without one, everything runs in this process.
     checkpoint : str
-        A file, or an address that fsspec knows, that is written after each round: a run that was ended goes on from it.
-        Other settings or other data are refused.
+        A file, or a URL that fsspec supports, written after each round. An interrupted run continues from it. A
+        checkpoint of other settings or other data is refused.
 
     Examples
     --------
@@ -93,16 +92,16 @@ class DistributedLearner(BaseEstimator):
         classes: Sequence[Any] | None = None,
         options: ReadOptions | None = None,
         positive_label: str | None = None,
-        onlooker: Callable[[int, RoundResult], None] | None = None,
+        on_round: Callable[[int, RoundResult], None] | None = None,
     ) -> Self:
-        """Learns all shards, `rounds` times.
+        """Train on all shards, `rounds` times.
 
-        `data` are names of files (`part-*.svm.gz` for all that match), read as `options` say; a Dask array or data
-        frame with y, whose blocks of rows are the shards; a bag of batches (X, y), whose parts are; or a list of
-        batches, as they are or delayed. `classes` names all labels beforehand, which spares a look at every file where
-        there are more than two. `positive_label` learns one label against all others. `onlooker` sees the end of each
-        round. SortedLabelsWarning, also kept in `warnings_`, is issued if shards look sorted by label, and
-        DefaultLearnerWarning if no learner was given.
+        `data` is one of: file names (also patterns like `part-*.svm.gz`), read with `options`; a Dask array or data
+        frame with y, whose blocks of rows are the shards; a Dask bag of batches (X, y), whose partitions are the
+        shards; a list of batches, delayed or not. `classes` names all labels in advance, which saves reading every
+        file first if there are more than two. `positive_label` learns one label against all others. `on_round` is
+        called after each round. SortedLabelsWarning, also kept in `warnings_`, is issued if shards seem to be sorted
+        by label, and DefaultLearnerWarning if no learner was given.
         """
         check_choice(tuple(MIXING_RULES), mixing=self.mixing)
         self.learner_ = self._learner_used()
@@ -133,8 +132,8 @@ class DistributedLearner(BaseEstimator):
                 self.warnings_ = _sorted_label_warnings(now.label_orders, [shard.name for shard in given.shards])
             if saved_run is not None:
                 saved_run.write(ledger, now.message)
-            if onlooker is not None:
-                onlooker(number, now)
+            if on_round is not None:
+                on_round(number, now)
 
         message, self.ledger_ = run_rounds(executor, given.shards, plan, done, look)
         self.model_ = worker_tasks.deserialize_model(message)
@@ -144,7 +143,7 @@ class DistributedLearner(BaseEstimator):
         return self
 
     def _learner_used(self) -> Any:
-        return AROW() if self.estimator is None else self.estimator
+        return build_default_learner() if self.estimator is None else self.estimator
 
     def __repr__(self) -> str:
         """Show the learner that is used, also where it is the default."""
@@ -153,8 +152,10 @@ class DistributedLearner(BaseEstimator):
         return repr(type(self)(**{**self.get_params(), "estimator": self._learner_used()}))
 
     def certify(self, *, delta: float = 0.05, search_effort: float = 1.0) -> Certificate:
-        """What the theorems say of this run, with witnesses looked for and measured on the shards; `verify` in
-        `novikoff.distributed.certificate`, or `novikoff verify` for files, makes it anew."""
+        """Return the certificate of this run, with witnesses that are searched for and measured on the shards.
+
+        `verify` in `novikoff.distributed.certificate`, or `novikoff verify` for files, verifies it.
+        """
         from novikoff.distributed.certificate import build_certificate
 
         self._require_fitted()
@@ -175,15 +176,15 @@ class DistributedLearner(BaseEstimator):
         return self.model_
 
     def predict(self, X: Any) -> Any:
-        """The label of each row."""
+        """Return the predicted label of each row."""
         return self._require_fitted().predict(X)
 
     def decision_function(self, X: Any) -> Any:
-        """The scores of each row, as the learner gives them."""
+        """Return the scores of each row, as defined by the learner."""
         return self._require_fitted().decision_function(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows whose label is predicted."""
+        """Return the accuracy."""
         return float(self._require_fitted().score(X, y, sample_weight))
 
     @property
@@ -192,7 +193,7 @@ class DistributedLearner(BaseEstimator):
 
 
 def _sorted_label_warnings(orders: Sequence[LabelOrder | None], names: Sequence[str]) -> list[str]:
-    """Return a warning if the shards look sorted by label: one after another, or some of them alone."""
+    """Return a warning if the shards seem to be sorted by label, as a sequence or some of them individually."""
     together, alone = LabelOrder(), list[str]()
     for order, name in zip(orders, names, strict=True):
         if order is not None:
@@ -205,7 +206,7 @@ def _sorted_label_warnings(orders: Sequence[LabelOrder | None], names: Sequence[
 
 
 def _describe_run(plan: Plan, given: ShardedInput) -> dict[str, Any]:
-    """What a checkpoint must be of."""
+    """Return the description of a run, which must match that of its checkpoint."""
     settings = plain_settings_of(plan.model)
     inner = settings["estimator"]["settings"] if "estimator" in settings else settings
     inner.pop("passes")  # more rounds of the same run are welcome

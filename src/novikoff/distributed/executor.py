@@ -1,4 +1,4 @@
-"""Who runs the tasks: this process, one task after another; or Dask (on_dask.py)."""
+"""Executors run the tasks of a distributed run: in this process, or on Dask (dask_executor.py)."""
 
 from __future__ import annotations
 
@@ -7,28 +7,32 @@ from typing import Any, Protocol
 
 
 class Executor(Protocol):
+    """Runs tasks, and gives out handles to their results."""
+
     ahead: bool
-    """Whether a call returns before it is done, so that calls which need its result can be told of already."""
+    """Whether calls are asynchronous, so that calls can be scheduled before their inputs are computed."""
 
     def share(self, value: Any) -> Any:
-        """A handle to a value that many tasks take."""
+        """Return a handle to a value that many tasks use."""
 
     def data(self, shard: int) -> Any:
-        """A handle to what is computed for a shard; None where it is read."""
+        """Return a handle to the data computed for a shard; None if the shard is read from a file."""
 
     def call(self, function: Callable[..., Any], *arguments: Any, part: int | None = None) -> Any:
-        """A handle to what the function gives; its arguments, and lists among them, may hold handles. Of calls that can
-        be done at the same time, each is another `part` of the work, to be dealt out evenly."""
+        """Call a function, and return a handle to its result. Arguments, and lists among them, may contain handles.
+
+        Calls that can run in parallel get different `part` numbers, by which they are distributed evenly.
+        """
 
     def results(self, handles: Sequence[Any]) -> list[Any]:
-        """What the handles stand for, in their order."""
+        """Wait for the results of handles, and return them in the same order."""
 
     def run_with_retry(self, round_: Callable[[], Any]) -> Any:
-        """The result of a piece of work, begun anew where machines were lost that it could not do without."""
+        """Return the result of `round_`, and call it again if it fails because machines were lost."""
 
 
 class LocalExecutor:
-    """Handles are the values themselves."""
+    """Runs tasks in this process; handles are the values themselves."""
 
     ahead = False
 

@@ -1,4 +1,4 @@
-"""From what users bring to shards: files, Dask arrays, data frames and bags, delayed batches, batches as they are."""
+"""Conversion of user input to shards: files, Dask arrays, data frames and bags, delayed batches and plain batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from novikoff.errors import InputError
 class ShardedInput(NamedTuple):
     shards: list[Shard]
     data: list[Any] | None
-    """What is to be computed for each shard, delayed or not; None for files."""
+    """The data of each shard, delayed or not; None for files."""
 
 
 def make_shards(data: Any, y: Any, options: ReadOptions | None, positive: str | None) -> ShardedInput:
@@ -32,12 +32,11 @@ def make_shards(data: Any, y: Any, options: ReadOptions | None, positive: str | 
         data = [data]
     if hasattr(data, "shape") or not isinstance(data, Iterable):
         raise InputError(
-            f"Shards must be names of files or batches (X, y), but there is only a {type(data).__name__}: give the"
-            " labels, too, as fit(X, y)."
+            f"Shards must be file names or batches (X, y), got a {type(data).__name__} without labels. Call fit(X, y)."
         )
     items = list(data)
     if not items:
-        raise InputError("There are no shards: name some files, or give some batches.")
+        raise InputError("The list of shards is empty. Name files, or pass batches (X, y).")
     if not all(isinstance(item, str | PathLike) for item in items):
         return _make_batch_shards(items)
     return _make_file_shards([fspath(item) for item in items], options, positive)
@@ -46,25 +45,25 @@ def make_shards(data: Any, y: Any, options: ReadOptions | None, positive: str | 
 def _make_file_shards(names: Sequence[str], options: ReadOptions | None, positive: str | None) -> ShardedInput:
     reading_options = replace(check_options(ReadOptions() if options is None else options), hashes_names=True)
     if reading_options.keep_names:
-        raise InputError("--keep-names is for one machine: a cluster hashes names and forgets them. Leave it out.")
+        raise InputError("--keep-names does not work on a cluster, which hashes names. Leave it out.")
     paths: list[str] = []
     for name in names:
         found = sorted(glob.glob(name)) if glob.has_magic(name) else [name]
         if not found:
-            raise InputError(f"{name}: no file matches: every worker, and this machine, must find the shards.")
+            raise InputError(f"{name}: no file matches. All workers and this machine must be able to read the shards.")
         paths += found
     if "-" in paths:
-        raise InputError("-: a cluster learns from files that every worker can read, not from standard input.")
+        raise InputError("-: a cluster can't read standard input. Name files that every worker can read.")
     twice = next((title for k, title in enumerate(paths) if title in paths[:k]), None)
     if twice is not None:
-        raise InputError(f"{twice}: is named twice: each shard comes once in a round.")
+        raise InputError(f"{twice}: the file is named twice. Name each shard once.")
     return ShardedInput([FileShard(title, reading_options, positive) for title in paths], None)
 
 
 def _delayed_blocks(X: Any, y: Any) -> list[Any]:
-    """Blocks of rows with their labels, as delayed pairs."""
+    """Return blocks of rows with their labels, as delayed pairs."""
     if not hasattr(y, "to_delayed"):
-        raise InputError("y must be in parts as X is: make it a Dask array with the same chunks of rows.")
+        raise InputError("y must be a Dask collection like X, with the same chunks of rows.")
     if hasattr(X, "rechunk"):
         X = X.rechunk({1: -1}) if X.ndim == 2 else X
         if (
@@ -74,22 +73,22 @@ def _delayed_blocks(X: Any, y: Any) -> list[Any]:
             and not _has_unknown_chunks(y)
         ):
             if y.shape[0] != X.shape[0]:
-                raise InputError(f"There must be a label for each row: {X.shape[0]} rows, but {y.shape[0]} labels.")
+                raise InputError(f"X has {X.shape[0]} rows, but y has {y.shape[0]} labels.")
             y = y.rechunk({0: X.chunks[0]})
     rows, labels = _flatten(X.to_delayed()), _flatten(y.to_delayed())
     if len(rows) != len(labels):
-        raise InputError(f"X and y must be in the same parts, but X has {len(rows)} and y has {len(labels)}.")
+        raise InputError(f"X and y must have the same chunks, but X has {len(rows)} and y has {len(labels)}.")
     return [_delayed_pair(*both) for both in zip(rows, labels, strict=True)]
 
 
 def _is_delayed(one: Any) -> bool:
-    """By its class, since it says of every attribute that it has it; does not import Dask for that."""
+    """Return whether this is a delayed object, by its class: hasattr is true for any name. Dask is not imported."""
     module = sys.modules.get("dask.delayed")
     return module is not None and isinstance(one, module.Delayed)
 
 
 def _has_unknown_chunks(array: Any) -> bool:
-    """Whether it is not known how long its parts will be, as after a choice of rows."""
+    """Return whether the lengths of chunks are unknown, as after a selection of rows."""
     return any(math.isnan(length) for length in array.chunks[0])
 
 

@@ -1,6 +1,6 @@
-"""What happened in a distributed run: of each round and shard what a ledger counts, and what it weighs in the mixture.
+"""The ledger of a distributed run: the counts and the mixture weight of each shard in each round.
 
-The theorems speak of Σ_n Σ_i μ_{i,n}·M_{i,n}: the mistakes of a shard count as much as its weights do.
+The theorems bound Σ_n Σ_i μ_{i,n}·M_{i,n}: the mistakes of a shard count with its mixture weight.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from novikoff.ledger import (
 
 
 class Record(NamedTuple):
-    """Of one shard in one round."""
+    """The counts of one shard in one round."""
 
     examples: int
     mistakes: int
@@ -39,12 +39,14 @@ class Record(NamedTuple):
 
 
 class Round(NamedTuple):
+    """The counts and mixture weights of one round."""
+
     records: tuple[Record, ...]
     shares: tuple[Fraction, ...]
     """μ of each shard."""
 
     def mixed(self, name: str) -> Fraction:
-        """Σ μ_i·(what the records have under this name), without rounding."""
+        """Return Σ μ_i·record_i.name without rounding."""
         parts = zip(self.shares, self.records, strict=True)
         return sum((share * Fraction(getattr(record, name)) for share, record in parts), Fraction(0))
 
@@ -67,29 +69,29 @@ class DistributedLedger:
 
     @property
     def examples(self) -> int:
-        """Of all rounds and shards."""
+        """Number of examples of all rounds and shards."""
         return sum(record.examples for record in self._iter_records())
 
     @property
     def mistakes(self) -> int:
-        """Of all rounds and shards, each counted once."""
+        """Number of mistakes of all rounds and shards, each counted once."""
         return sum(record.mistakes for record in self._iter_records())
 
     @property
     def weighted(self) -> int:
-        """Examples whose own weight, in the data, was not 1."""
+        """Number of examples whose sample weight in the data is not 1."""
         return sum(record.weighted for record in self._iter_records())
 
     def mixed(self, name: str) -> Fraction:
-        """Σ μ·mistakes (or updates, energy, loss) over rounds and shards: what the theorems bound."""
+        """Return Σ μ·mistakes (or updates, energy, loss) over rounds and shards, which the theorems bound."""
         return sum((one.mixed(name) for one in self.rounds), Fraction(0))
 
     def shard_weights(self) -> list[Fraction]:
-        """Σ_n μ_{i,n} of each shard: how often a loss on it counts."""
+        """Return Σ_n μ_{i,n} of each shard, the weight of a loss on it."""
         return [sum((one.shares[i] for one in self.rounds), Fraction(0)) for i in range(self.shards)]
 
     def as_list(self) -> list[dict[str, Any]]:
-        """For a file."""
+        """Return the rounds as JSON values, the inverse of `from_list`."""
         return [
             {
                 "shards": [list(record) for record in one.records],
@@ -118,7 +120,7 @@ class DistributedLedger:
 
 
 def to_record(ledger: Ledger, before: Ledger | None = None) -> Record:
-    """What a ledger has counted, all of it or since then."""
+    """Return the counts of a ledger, in total or since `before`."""
     counts, sums = ledger.book.counts, ledger.book.sums
     old = Ledger() if before is None else before
     was, had = old.book.counts, old.book.sums
@@ -133,16 +135,18 @@ def to_record(ledger: Ledger, before: Ledger | None = None) -> Record:
 
 
 def ledger_at_step(steps: int) -> Ledger:
-    """A ledger that has counted nothing, for a learner that has made so many steps."""
+    """Return an empty ledger for a learner that has already made this many steps."""
     ledger = Ledger()
     ledger.book.counts[EXAMPLES] = steps
     return ledger
 
 
 def merge_ledgers(start: Ledger, shards: Sequence[Ledger]) -> Ledger:
-    """One ledger of all: shard after shard, each of which began `at_step(start.examples)`. No example counts for 1 in
-    the weights that are mixed: they are all noted as weighted, so that no theorem for plain runs is held to be one
-    for this."""
+    """Merge the ledgers of shards, each of which started with `ledger_at_step(start.examples)`.
+
+    All examples are counted as weighted, because mixing scales their effect on the weights. So no theorem for
+    unweighted runs is applied to the result.
+    """
     counters = start.copy().book
     counts, sums = counters.counts, counters.sums
     points = [_mistake_points(start, 0, 0)]
@@ -169,6 +173,6 @@ def merge_ledgers(start: Ledger, shards: Sequence[Ledger]) -> Ledger:
 
 
 def _mistake_points(ledger: Ledger, mistakes: int, later: int) -> tuple[Any, Any]:
-    """(number of the mistake, number of the example) as far as they are listed, in the order of the whole run."""
+    """Return the numbers of the listed mistakes and of their examples, in the order of the whole run."""
     times = ledger.mistake_times
     return mistakes + ledger.stride * np.arange(1, len(times) + 1), times + later

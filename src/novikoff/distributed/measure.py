@@ -1,7 +1,7 @@
-"""What a witness is worth on all shards: each is measured where it lies, by the code that measures streams.
+"""Measurement of witnesses on all shards. Each shard is measured on a worker, by the code that measures streams.
 
-A loss on shard i counts as often as the shard does in the mixtures, c_i = Σ_n μ_{i,n}: L = Σ_i c_i·L_i. Radii and
-margins are those of the worst shard. Rounding goes outward here, too.
+A loss on shard i has the weight of the shard in all mixtures, c_i = Σ_n μ_{i,n}, so L = Σ_i c_i·L_i. Radii and margins
+are those of the worst shard. All rounding is outward.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from novikoff.distributed.worker_tasks import deserialize_model
 
 
 def describe_shard(shard: Shard, data: Pairs | None) -> dict[str, Any]:
-    """What identifies a shard's content."""
+    """Return the digest of a shard's content."""
     return shard.about(data)
 
 
 def sample_shard(shard: Shard, data: Pairs | None, message: bytes, room: int) -> Any:
-    """An even share of a shard, all of it where there is room for so many terms."""
+    """Return an even sample of a shard with at most `room` terms, or the whole shard if it is small enough."""
     model = deserialize_model(message)
     sampler = (
         sampling.StreamSampler(room=room)
         if find_space(model) is None
         else multiclass_sample.MulticlassStreamSampler(room=room)
     )
-    for rows, codes in shard.told(model, data):
+    for rows, codes in shard.iter_encoded(model, data):
         sampler.add(rows, codes)
     return sampler.sample()
 
 
 def find_shard_direction(shard: Shard, data: Pairs | None, message: bytes, total: int, budget: int) -> Any:
-    """The direction that suits the hinge bound best if all shards are like this one; None where there is none."""
+    """Return the best direction for the hinge bound if all shards are like this one, or None."""
     model = deserialize_model(message)
     own = sample_shard(shard, data, message, sampling.MAX_SAMPLE_TERMS)
     if own is None:
@@ -62,20 +62,22 @@ def find_shard_direction(shard: Shard, data: Pairs | None, message: bytes, total
 
 
 def measure_shard(shard: Shard, data: Pairs | None, message: bytes, found: Sequence[NamedWitness]) -> list[Any]:
-    """Each witness on one shard, in one pass."""
+    """Measure each witness on one shard, in one pass."""
     model = deserialize_model(message)
     space = find_space(model)
     if space is not None:
-        return list(space.measure_witnesses(found, lambda: shard.told(model, data), 1)[0])
+        return list(space.measure_witnesses(found, lambda: shard.iter_encoded(model, data), 1)[0])
     widths = [f.widths for f in found]
-    return measure(shard.told(model, data), [f.witness for f in found], bias=bool(model.fit_intercept), widths=widths)
+    return measure(
+        shard.iter_encoded(model, data), [f.witness for f in found], bias=bool(model.fit_intercept), widths=widths
+    )
 
 
 def find_longest_row(shard: Shard, data: Pairs | None, message: bytes, p: float) -> tuple[Rows, Any] | None:
-    """The row with the largest ‖x‖_p."""
+    """Return the row with the largest ‖x‖_p and its label, or None for an empty shard."""
     model = deserialize_model(message)
     best, most = None, -1.0
-    for rows, codes in shard.told(model, data):
+    for rows, codes in shard.iter_encoded(model, data):
         size = max_power_sum(rows, codes, p, float(model.fit_intercept))
         if size > most:
             sizes = [
@@ -91,7 +93,7 @@ def find_longest_row(shard: Shard, data: Pairs | None, message: bytes, p: float)
 
 
 def combine_measurements(shards: Sequence[Any], counts: Sequence[Fraction]) -> Any:
-    """One measurement of all; a list of columns column by column."""
+    """Combine the measurements of all shards. Lists of columns are combined column by column."""
     if isinstance(shards[0], list):
         return [combine_measurements(columns, counts) for columns in zip(*shards, strict=True)]
     there = [one for one in shards if one.examples]
@@ -115,6 +117,6 @@ def combine_measurements(shards: Sequence[Any], counts: Sequence[Fraction]) -> A
 
 
 def round_up(number: Fraction) -> float:
-    """The least number of double precision that is not below."""
+    """Return the smallest double-precision number that is not below `number`."""
     near = float(number)
     return near if Fraction(near) >= number else math.nextafter(near, math.inf)

@@ -1,7 +1,7 @@
-"""Mixture weights μ: how much each shard counts when the weights of a round are mixed. They add up to 1, always.
+"""Mixture weights μ of the shards in a round. They always sum to 1.
 
-The theorem holds for all of them, and so the choice is one of speed: `uniform` is the plainest, `mistakes` listens to
-shards that still have something to learn (McDonald, Hall and Mann 2010), `examples` to long ones.
+The theorems hold for any mixture weights, so the choice affects only the speed of convergence: `uniform` is the
+simplest, `mistakes` prefers shards with more mistakes (McDonald, Hall and Mann 2010), `examples` prefers long shards.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ MIXING_RULES: dict[str, Callable[[Record], int]] = {
 
 
 def fixed_mixture(mixing: str, shards: int) -> list[Fraction] | None:
-    """μ where it does not depend on what shards learn: nobody need wait for their records then."""
+    """Return μ if it does not depend on the results of the shards, so that mixing need not wait for them; else None."""
     return [Fraction(1, shards)] * shards if mixing == "uniform" else None
 
 
 def mixture(mixing: str, records: Sequence[Record]) -> list[Fraction]:
-    """μ of each shard, exactly; all alike where none has anything to count for.
+    """Return the exact μ of each shard; uniform if all counts are 0.
 
     >>> one = Record(examples=10, mistakes=1, updates=1, weighted=0, energy=1.0, loss=0.0)
     >>> [str(share) for share in mixture("mistakes", [one, one._replace(mistakes=3)])]

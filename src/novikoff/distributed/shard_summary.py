@@ -1,4 +1,4 @@
-"""What the beginning of the first shard says: how it is read, and whether there are more than two labels."""
+"""Inspection of the beginning of the first shard: its format and its first labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from novikoff.multiclass.kesler import Kesler
 
 
 def describe_first_shard(names: Sequence[str], options: ReadOptions, client: Any) -> FirstExamples:
-    """Describe what is read from the first shard, on a worker, where the files are; `files` are all shards."""
+    """Return a description of the first shard, read on a worker, with the names of all shards as `files`."""
     shards = make_shards(list(names), None, options, None).shards
     executor = DaskExecutor(client)
 
@@ -26,7 +26,7 @@ def describe_first_shard(names: Sequence[str], options: ReadOptions, client: Any
 
 
 def read_first_labels(names: Sequence[str], options: ReadOptions, client: Any) -> Sequence[Any]:
-    """Looked at on a worker, where the files are."""
+    """Return the labels in the first block of the first shard, read on a worker."""
     shards = make_shards(list(names), None, options, None).shards
     executor, message = DaskExecutor(client), worker_tasks.serialize_model(Kesler())
 

@@ -1,6 +1,6 @@
-"""Shards: the parts that the data is in, each learned in one piece and in its order, on whichever machine.
+"""Shards: the parts of the data. Each shard is learned in order by one task.
 
-A shard is told by a small description that travels; what it describes is read, or computed, where it is learned.
+A shard object is a small description that is sent to a worker, which reads or computes the data.
 """
 
 from __future__ import annotations
@@ -36,50 +36,52 @@ from novikoff.errors import InputError, NovikoffError, TooManyNamesError
 from novikoff.memory_limit import reserve_work_arrays
 
 SAMPLED_BLOCKS, SAMPLED_BYTES = 64, 1 << 12
-"""How many blocks of a file are compared between rounds, and how long each is."""
+"""Number and size of the blocks of a file that are compared between rounds."""
 FILE_END_BYTES = 1 << 16
-"""Bytes of either end of a file that are looked at to know it again."""
+"""Number of bytes at both ends of a file that identify it."""
 Pairs = Sequence[tuple[Any, Any]]
 """Batches (X, y)."""
 
 
 class ShardSummary(NamedTuple):
-    """What must be agreed on before anything is learned, as far as a shard tells it."""
+    """The properties of a shard that all shards must agree on before training."""
 
     name: str
     labels: tuple[Any, ...]
-    """In the order in which they came."""
+    """Labels in order of first occurrence."""
     features: int
-    """0 where rows are sparse and may grow."""
+    """Number of features; 0 for sparse rows, whose number may grow."""
     kind: str
     names: list[str] | None
     reading: dict[str, Any] | None
     several: bool
-    """Whether examples have sets of labels, or queries."""
+    """Whether examples have label sets or queries."""
 
 
 class Fingerprint(NamedTuple):
-    """What a file looked like when it was learned, by which a replacement between two rounds is noticed."""
+    """The state of a file when it was learned, to detect that it is replaced between two rounds."""
 
     machine: str
-    """Where it was read (`identify_machine`): device, inode and time can only be compared on one machine."""
+    """The machine that read it (`identify_machine`). Device, inode and time are comparable only on one machine."""
     device: int
     inode: int
     modified_ns: int
     size: int
     digest: str
-    """Of some blocks, spread evenly."""
+    """Digest of evenly spaced blocks."""
 
     def matches(self, other: Fingerprint) -> bool:
-        """Whether this can be the same content as another time."""
+        """Return whether both fingerprints can be of the same content."""
         return self == other if self.machine == other.machine else self[-2:] == other[-2:]
 
 
 @functools.cache
 def identify_machine() -> str:
-    """Return what tells this machine from all others: its name, the id of its last start, and the id of the mount
-    namespace, which differs between containers. Names alone are not enough: many machines and containers are called
-    localhost. Without /proc the number of the network card stands for the last two."""
+    """Return a unique id of this machine: its name, its boot id, and its mount namespace, which differs in containers.
+
+    Names alone are not unique: many machines and containers are called localhost. Without /proc the hardware address of
+    the network card replaces the boot id and the namespace.
+    """
     try:
         started = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{platform.node()} {started} {os.readlink('/proc/self/ns/mnt')}"
@@ -88,7 +90,7 @@ def identify_machine() -> str:
 
 
 class FirstExamples(NamedTuple):
-    """What was read from the beginning of a file: see `Reading.describe`."""
+    """A description of the beginning of a file; see `DataReader.describe`."""
 
     description: dict[str, Any]
     notes: list[str]
@@ -96,31 +98,36 @@ class FirstExamples(NamedTuple):
 
 
 class Shard(Protocol):
+    """A part of the data."""
+
     @property
     def name(self) -> str: ...
 
     def about(self, data: Pairs | None) -> dict[str, Any]:
-        """What identifies its content."""
+        """Return a digest of the whole content."""
 
     def mark(self, data: Pairs | None) -> dict[str, Any]:
-        """What tells it from other data, at once."""
+        """Return an identification of the content that is fast to compute."""
 
     def fingerprint(self) -> Fingerprint | None:
-        """What its file looks like now; None where it is not a file."""
+        """Return the current fingerprint of its file; None if it is not a file."""
 
-    def look(self, model: OnlineClassifier, data: Pairs | None, *, all_labels: bool) -> ShardSummary: ...
+    def look(self, model: OnlineClassifier, data: Pairs | None, *, all_labels: bool) -> ShardSummary:
+        """Read its first block, or all of it for `all_labels`, and return its properties."""
 
     def learn(self, model: OnlineClassifier, data: Pairs | None) -> bool:
-        """Has the model learn it once, going on from before; whether the label to be learned against all others, where
-        there is one, was among its labels."""
+        """Train the model in one pass over the shard.
 
-    def told(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
-        """Its rows as they are learned, and what each asks for, as the model takes it."""
+        Return False if the run learns one label against all others, and the shard does not have it.
+        """
+
+    def iter_encoded(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
+        """Yield its rows with encoded labels, as the model learns them."""
 
 
 @dataclass(frozen=True)
 class FileShard:
-    """A file that every worker finds under the same name, or a built-in stream."""
+    """A file that every worker can read under the same name, or a built-in stream."""
 
     title: str
     options: ReadOptions
@@ -136,7 +143,7 @@ class FileShard:
         return dict(FileSource([self.title], self.options).about()["files"][0])
 
     def mark(self, data: Pairs | None) -> dict[str, Any]:
-        """Its length and both its ends: a pass over all of it would cost as much as a round."""
+        """Return its length and a digest of both ends. Reading all of it would take as long as a round."""
         if is_builtin(self.title):
             return {"stream": self.title}
         self._check_exists()
@@ -162,15 +169,15 @@ class FileShard:
         return Fingerprint(identify_machine(), *place, about.st_size, digest.hexdigest())
 
     def look(self, model: OnlineClassifier, data: Pairs | None, *, all_labels: bool) -> ShardSummary:
-        """At its first block, or at all of it."""
+        """Read the first block, or all of it for `all_labels`, and return the properties of the shard."""
         reading = self._reading(model)
         reader = build_label_reader(model, build_empty_labels(model), Counter() if self._skips_bad_lines() else None)
         with closing(cast(Generator[Any], reading.batches())) as batches:
             first = next(batches)
             if self.options.hash_bits == 0 and reading.format is not None and reading.format.bits_used == 0:
                 raise InputError(
-                    f"{self.title}: a dictionary of names (--hash-bits 0) grows on each worker by itself, and the"
-                    " numbers in it would not be the same: hash the names, for example with --hash-bits 22."
+                    f"{self.title}: a dictionary of names (--hash-bits 0) would number them differently on each worker."
+                    " Hash the names, for example with --hash-bits 22."
                 )
             parsed = first.parsed
             several = parsed.sets is not None or (parsed.groups is not None and bool((parsed.groups >= 0).any()))
@@ -186,7 +193,7 @@ class FileShard:
             )
 
     def describe(self) -> FirstExamples:
-        """Read its first examples as the model will be learned from them."""
+        """Read its first examples like the training does, and describe them."""
         self._check_exists()
         reading = DataReader([self.title], replace(self.options, threads=1))
         with closing(cast(Generator[Any], reading.batches())) as batches:
@@ -194,19 +201,20 @@ class FileShard:
         return FirstExamples(reading.description or {}, reading.notes, reading.doubts)
 
     def learn(self, model: OnlineClassifier, data: Pairs | None) -> bool:
-        following = build_file_trainer(model, self._reading(model), positive=self.positive)
+        training = build_file_trainer(model, self._reading(model), positive=self.positive)
         with reserve_work_arrays():
-            following.once()
-        return self.positive is None or bool(following.saw_positive_label())
+            for _ in training.learn_pass():
+                pass
+        return self.positive is None or bool(training.saw_positive_label())
 
-    def told(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
+    def iter_encoded(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
         yield from iter_encoded_files(model, self._reading(model))
 
     def _skips_bad_lines(self) -> bool:
         return self.options.bad_lines == "skip"
 
     def _reading(self, model: OnlineClassifier) -> DataReader:
-        """One thread for each shard, where it is not said otherwise: there are shards enough for all processors."""
+        """Return a reader of the file, by default with one thread: other shards use the other processors."""
         self._check_exists()
         reading = DataReader([self.title], replace(self.options, threads=self.options.threads or 1))
         state = state_of(model)
@@ -221,7 +229,7 @@ class FileShard:
         return reading
 
     def dictionary_format(self) -> dict[str, Any] | None:
-        """Return how the file is read if its names may have a dictionary; None where they are hashed, or have none."""
+        """Return the settings of the format if its names can have a dictionary; None if they are hashed or absent."""
         self._check_exists()
         reading = DataReader([self.title], replace(self.options, threads=1, hashes_names=False))
         with closing(cast(Generator[Any], reading.batches())) as batches:
@@ -230,8 +238,7 @@ class FileShard:
         return settled.settings() if settled is not None and settled.bits_used == 0 else None
 
     def names(self, settings: dict[str, Any]) -> list[str] | None:
-        """Return the names of all features, in the order in which they come; None where they are too many for a
-        dictionary."""
+        """Return the names of all features in order of first occurrence; None if a dictionary would be too large."""
         self._check_exists()
         reading = DataReader([self.title], replace(self.options, threads=self.options.threads or 1, hashes_names=False))
         known = dict(settings)
@@ -247,14 +254,14 @@ class FileShard:
     def _check_exists(self) -> None:
         if not is_builtin(self.title) and not Path(self.title).is_file():
             raise InputError(
-                f"{self.title}: there is no such file on this worker: every worker must find all shards under the same"
-                " names."
+                f"{self.title}: the file does not exist on this worker. Every worker must find all shards under the"
+                " same names."
             )
 
 
 @dataclass(frozen=True)
 class BatchShard:
-    """Batches (X, y) that are computed for it: what `data` is."""
+    """A shard of batches (X, y), which are passed as `data`."""
 
     name: str
 
@@ -279,7 +286,9 @@ class BatchShard:
                 labels |= dict.fromkeys(find_distinct(validation.validate_y(y, found[-1].examples)))
         widths = sorted({batch.features for batch in found})
         if len(widths) > 1:
-            raise InputError(f"{self.name}: its batches have {widths[0]} and {widths[-1]} features: make them alike.")
+            raise InputError(
+                f"{self.name}: all batches must have the same number of features, got {widths[0]} and {widths[-1]}."
+            )
         first = found[0]
         return ShardSummary(
             self.name, tuple(labels), first.features, first.rows.values.dtype.name, first.names, None, several=False
@@ -293,7 +302,7 @@ class BatchShard:
                 model.partial_fit(X, y)
         return True
 
-    def told(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
+    def iter_encoded(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
         with self._error_context():
             for X, y in self._pairs(data):
                 yield from iter_encoded_arrays(model, X, y)
@@ -306,7 +315,7 @@ class BatchShard:
             or not data
             or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in data)
         ):
-            raise InputError(f"must be batches (X, y) of rows and their labels, but is {_describe_type(data)}.")
+            raise InputError(f"must be batches (X, y) of rows and their labels, got {_describe_type(data)}.")
         return data
 
     def _error_context(self) -> Any:
@@ -319,7 +328,7 @@ def _describe_type(data: Any) -> str:
 
 
 class _ShardErrorContext:
-    """Puts the shard's name before what is said of its batches."""
+    """Adds the name of the shard to error messages."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -333,7 +342,7 @@ class _ShardErrorContext:
 
 
 def changed_reading_options(options: ReadOptions) -> dict[str, Any]:
-    """How files are read, as far as it is not the usual and changes what is read."""
+    """Return the reading options that differ from the default and affect the result."""
     unsaid = asdict(ReadOptions())
     changed_options = {name: value for name, value in asdict(options).items() if value != unsaid[name]}
     return {

@@ -22,16 +22,16 @@ from novikoff.distributed.shards import FileShard, Shard
 
 
 class SharedNames(NamedTuple):
-    """Shards and plan, with a dictionary of names where there are few."""
+    """Shards and plan, with a dictionary of names if there are few names."""
 
     shards: list[Shard]
     plan: Plan
     note: str | None = None
-    """Why names are hashed, where a dictionary was tried."""
+    """The reason for hashing names if a dictionary was tried."""
 
 
 def share_names(executor: Executor, shards: Sequence[Shard], plan: Plan) -> SharedNames:
-    """Give the shards and the plan a dictionary of names where there are few, and return them as they are otherwise."""
+    """Add a dictionary of names to the shards and the plan if there are few names; otherwise return them unchanged."""
     files = [shard for shard in shards if isinstance(shard, FileShard)]
     if (
         len(files) < len(shards)
@@ -61,7 +61,7 @@ def _read_dictionary_format(executor: Executor, first: FileShard) -> dict[str, A
 
 
 def _collect_names(executor: Executor, files: Sequence[FileShard], settings: dict[str, Any]) -> list[str] | None:
-    """The names of all shards, read as `settings` say; None where they are too many."""
+    """Return the names of all shards, read with `settings`; None if there are too many."""
 
     def ask() -> list[Any]:
         return executor.results([executor.call(worker_tasks.names, file, settings) for file in files])

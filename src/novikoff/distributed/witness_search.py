@@ -1,9 +1,9 @@
-"""Witnesses for all shards together, looked for on the cluster.
+"""Search for witnesses on a cluster.
 
-Shards that fit into memory together are searched as one stream. Of others an even share is kept, half to search in and
-half to judge by; besides, each shard is searched where it lies, and the mean of what they find has seen all data. The
-learner's own weights are tried in any case. Every u makes a true bound: which of them is best on the judging half
-decides, and then it is measured on all shards.
+Shards that fit into memory together are searched as one stream. Otherwise an even sample of them is kept: one half to
+search in, the other to compare candidates. In addition, each shard is searched on its worker, and the mean of the
+results is a candidate that reflects all data. The learner's own weights are always a candidate. Any u gives a valid
+bound, so the best candidate on the second half is selected, and then measured on all shards.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import numpy as np
 
 from novikoff.base.internals import require_state
 from novikoff.certificates.certificate import compute_search_budget, no_examples_error
-from novikoff.certificates.multiclass_sample import MulticlassSample as Told
-from novikoff.certificates.multiclass_sample import join_codes, join_rows, mark_included
+from novikoff.certificates.multiclass_sample import MulticlassSample, join_codes, join_rows, mark_included
 from novikoff.certificates.sampling import MAX_SAMPLE_TERMS, split_in_halves
 from novikoff.certificates.search import target_concepts
 from novikoff.certificates.search.witness_search import BinarySample, find_directions, join_batches
@@ -27,10 +26,10 @@ from novikoff.certificates.spaces.base import find_space
 from novikoff.distributed import measure
 from novikoff.distributed.executor import Executor
 from novikoff.distributed.shards import Shard
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 MIN_SHARD_TERMS = 50_000
-"""Terms of each shard that are looked at, at least."""
+"""Minimum number of sampled terms of each shard."""
 
 
 def find_witnesses(
@@ -42,7 +41,7 @@ def find_witnesses(
     counts: Sequence[Fraction],
     search_effort: float,
 ) -> tuple[list[NamedWitness], Mapping[str, float]]:
-    """Witnesses for these theorems, and what is shown of a target; `counts` is how often each shard counts."""
+    """Return witnesses for these bounds, and a target concept; `counts` are the weights of the shards."""
     if not bounds:
         return [], {}
     max_terms = max(MIN_SHARD_TERMS, MAX_SAMPLE_TERMS // len(shards))
@@ -55,8 +54,9 @@ def find_witnesses(
     space = find_space(model)
     if space is not None:
         codes = join_codes([one.codes for one, _ in there])
-        both: Any = Told(join_rows([one.rows for one, _ in there]), mark_included(codes), codes, total)
-        return space.witnesses(both, compute_search_budget(both, search_effort)), {}
+        joined = join_rows([one.rows for one, _ in there])
+        whole: Any = MulticlassSample(joined, mark_included(codes), codes, total)
+        return space.witnesses(whole, compute_search_budget(whole, search_effort)), {}
     rows, labels = join_batches([(one.rows, one.labels) for one, _ in there])
     target = _find_target(model, bounds, BinarySample(rows, labels, len(labels))) if is_complete else {}
     asked = [bound for bound in bounds if bound.by_witness]
@@ -80,14 +80,14 @@ def find_witnesses(
 
 
 def _find_target(model: Any, bounds: Sequence[Bound], sample: BinarySample) -> Mapping[str, float]:
-    """One that explains the labels of all shards."""
+    """Return a target concept that explains the labels of all shards."""
     if not any(bound.by_target for bound in bounds):
         return {}
     return target_concepts.find_targets(model, sample, require_state(model).features, 1)
 
 
 def run_on_shards(executor: Executor, shards: Sequence[Shard], task: Any, message: bytes, *more: Any) -> list[Any]:
-    """What a task says of each shard."""
+    """Run a task on each shard and return the results."""
 
     def all_of_them() -> list[Any]:
         shared = executor.share(message)

@@ -1,7 +1,6 @@
-"""What workers do: functions of their arguments and nothing else. One that is run twice, or somewhere else, gives the
-same bytes.
+"""The tasks of workers: pure functions, which give the same bytes if they are repeated or run on another machine.
 
-A model travels as its header and arrays, packed against the weights that the round began with.
+A model is sent as its header and arrays, encoded relative to the weights at the start of the round.
 """
 
 from __future__ import annotations
@@ -32,27 +31,27 @@ from novikoff.scheme_registry import model_class
 
 
 class ShardTraining(NamedTuple):
-    """A shard's end of a round."""
+    """The result of training on one shard in one round."""
 
     record: Record
     model: bytes
-    """Packed against the start."""
+    """The model, encoded relative to the start of the round."""
     size: int
-    """Of the same without packing."""
+    """Size of its arrays without encoding."""
     has_positive_label: bool
-    """Whether the label that is learned against all others was there, where there is one."""
+    """False if the run learns one label against all others, and the shard does not have it."""
     label_order: LabelOrder | None
-    """How often the label changes in the shard."""
+    """Label changes in the shard."""
     fingerprint: Fingerprint | None = None
-    """What its file looked like."""
+    """The fingerprint of its file."""
 
 
 class ShardResult(NamedTuple):
-    """The same without the model."""
+    """The result of training on one shard, without the model."""
 
     record: Record
     sent: int
-    """Bytes of the model as it was packed."""
+    """Size of the encoded model."""
     size: int
     has_positive_label: bool
     label_order: LabelOrder | None
@@ -60,7 +59,7 @@ class ShardResult(NamedTuple):
 
 
 def serialize_model(model: OnlineClassifier, base: bytes | None = None) -> bytes:
-    """A model as it travels; with `base` against that."""
+    """Return the model as a message, encoded relative to the message `base` if given."""
     if state_of(model) is None:
         return encode_arrays({"learner": name_of(type(model)), "settings": plain_settings_of(model)}, {})
     header, tensors = to_header_and_tensors(model)
@@ -68,7 +67,7 @@ def serialize_model(model: OnlineClassifier, base: bytes | None = None) -> bytes
 
 
 def deserialize_model(message: bytes, base: bytes | None = None) -> Any:
-    """The inverse of `serialize_model`."""
+    """Return the model of a message, the inverse of `serialize_model`."""
     return _deserialize(message, None if base is None else decode_arrays(base)[1])
 
 
@@ -100,8 +99,7 @@ def summarize_shard(shard: Shard, data: Pairs | None, message: bytes, all_labels
 
 
 def train_shard(shard: Shard, data: Pairs | None, start: bytes, alone: bool) -> ShardTraining:
-    """One pass over a shard. `finish_single_shard`: there is no other one, and the model goes on as if there were
-    no cluster."""
+    """Train the model in one pass over a shard. If the shard is `alone`, the model continues as on one machine."""
     model = deserialize_model(start)
     if not alone:
         state = state_of(model)
@@ -113,18 +111,18 @@ def train_shard(shard: Shard, data: Pairs | None, start: bytes, alone: bool) -> 
     fingerprint = shard.fingerprint()
     has_positive_label = shard.learn(model, data)
     if shard.fingerprint() != fingerprint:
-        raise InputError(f"{shard.name}: the file has changed while it was learned: leave all shards as they are.")
+        raise InputError(f"{shard.name}: the file has changed during training. Don't change shards during a run.")
     state = state_of(model)
     if not alone and len(state.labels) > classes:
         new = state.labels.known()[classes:]
-        raise InputError(f"{shard.name}: the classes must be known beforehand, but {new[0]!r} is new: name it, too.")
+        raise InputError(f"{shard.name}: the label {new[0]!r} is not among the given classes. Add it to them.")
     size = sum(array.nbytes for array in to_header_and_tensors(model)[1].values())
     record, order = to_record(state.ledger, before), state.label_order
     return ShardTraining(record, serialize_model(model, start), size, has_positive_label, order, fingerprint)
 
 
 def strip_models(ends: Sequence[ShardTraining]) -> list[ShardResult]:
-    """What the loop must know of some shards, without their weights."""
+    """Return the results of some shards without their weights, for the coordinator."""
     return [
         ShardResult(end.record, len(end.model), end.size, end.has_positive_label, end.label_order, end.fingerprint)
         for end in ends
@@ -132,7 +130,7 @@ def strip_models(ends: Sequence[ShardTraining]) -> list[ShardResult]:
 
 
 def sum_deltas(start: bytes, ends: Sequence[ShardTraining], shares: Sequence[float]) -> bytes:
-    """How far some shards together have moved the weights, and their ledgers, in their order."""
+    """Return the weighted sum of the deltas of some shards, with their ledgers in order, as a message."""
     base, total, ledgers, tallies, features = decode_arrays(start)[1], None, [], [], 0
     first = deserialize_model(start)
     sample, others = FeatureSample(state_of(first).kind), []
@@ -153,7 +151,7 @@ def sum_deltas(start: bytes, ends: Sequence[ShardTraining], shares: Sequence[flo
 
 
 def add_partials(parts: Sequence[bytes]) -> bytes:
-    """The same for all of these together."""
+    """Return the sum of partial sums, as a message."""
     total, ledgers, tallies, features, sample, others = None, [], None, 0, None, []
     for part in parts:
         delta, own, tally, wide, more, seen = _decode_partial(part)
@@ -166,7 +164,7 @@ def add_partials(parts: Sequence[bytes]) -> bytes:
 
 
 def apply_mixture(start: bytes, part: bytes) -> bytes:
-    """The model after the round, packed against its start."""
+    """Return the model after the round, encoded relative to its start."""
     model = deserialize_model(start)
     total, ledgers, tally, features, sample, others = _decode_partial(part)
     _grow(model, features)
@@ -178,7 +176,7 @@ def apply_mixture(start: bytes, part: bytes) -> bytes:
     after = before + (tally[1] if tally else np.array([steps]))
     updater = updater if total is None else apply_delta(updater, _pad_delta(total, updater), before, after)
     header, tensors = to_header_and_tensors(model)
-    tensors |= {f"geometry.{name}": array for name, array in state_arrays(updater).items()}
+    tensors |= {f"updater.{name}": array for name, array in state_arrays(updater).items()}
     result = from_header(header, tensors, "a message", complete=False)
     mixed = state_of(result)
     mixed.ledger = merge_ledgers(state.ledger, ledgers)
@@ -190,25 +188,25 @@ def apply_mixture(start: bytes, part: bytes) -> bytes:
 
 
 def mix_in_one_task(start: bytes, ends: Sequence[ShardTraining], shares: Sequence[float]) -> bytes:
-    """The model after a round of few shards, as it travels."""
+    """Return the serialized model after a round with few shards."""
     return rebase(apply_mixture(start, sum_deltas(start, ends, shares)), start)
 
 
 def finish_single_shard(end: ShardTraining, start: bytes) -> bytes:
-    """The model after a round of one shard."""
+    """Return the serialized model after a round with one shard."""
     return rebase(end.model, start)
 
 
 def rebase(message: bytes, base: bytes) -> bytes:
-    """A model that was packed against the start of its round as it begins the next: against nothing."""
+    """Decode a model that was encoded relative to `base`, and serialize it without a base."""
     return serialize_model(deserialize_model(message, base))
 
 
-# --- What a model is made of, as mixing sees it ---
+# --- The parts of a model that are mixed ---
 
 
 def _updater_and_steps(model: Any) -> tuple[Any, NDArray[np.int64]]:
-    """The geometry without room to spare, and the steps of each column."""
+    """Return the updater without spare capacity, and the number of steps of each column."""
     state = state_of(model)
     updater = trim_state(model, state)
     if hasattr(state, "column_counters"):
@@ -222,7 +220,7 @@ def _grow(model: Any, features: int) -> None:
 
 
 def _column_counts(model: Any) -> list[NDArray[np.int64]]:
-    """What is counted beside the ledger."""
+    """Return the counters of a multiclass model besides its ledger."""
     state = state_of(model)
     if not hasattr(state, "column_counters"):
         return []
@@ -235,13 +233,13 @@ def _column_counts(model: Any) -> list[NDArray[np.int64]]:
 
 
 def _other_labels(model: Any) -> list[list[str]]:
-    """What a shard has seen of the labels that one label is learned against; nothing if it learns all labels."""
+    """Return the labels seen by a shard if one label is learned against all others; otherwise nothing."""
     labels = state_of(model).labels
     return [[labels.rest, labels.negative]] if getattr(labels, "rest", "") else []
 
 
 def _sum_counts(tallies: Sequence[list[NDArray[np.int64]]], start: Any) -> list[NDArray[np.int64]]:
-    """What these have counted since the start."""
+    """Return the sums of the counters since the start of the round."""
     old = _column_counts(start)
     return [sum((tally[k] - old[k] for tally in tallies), np.zeros_like(old[k])) for k in range(len(old))]
 
@@ -256,18 +254,18 @@ def _update_counts(state: Any, tally: list[NDArray[np.int64]]) -> None:
     state.column_counters = ColumnCounters(counts + more, times, mistakes)
 
 
-# --- Sums of displacements ---
+# --- Sums of deltas ---
 
 
 def _scale_delta(delta: WeightDelta, share: float) -> WeightDelta:
-    """In place."""
+    """Scale a delta in place."""
     for array in delta.mixed.values():
         np.multiply(array, share, out=array)
     return delta
 
 
 def _add_deltas(total: WeightDelta | None, delta: WeightDelta | None) -> WeightDelta | None:
-    """Uses up both."""
+    """Return the sum of two deltas, whose arrays are overwritten."""
     if total is None or delta is None:
         return delta if total is None else total
     return WeightDelta(
@@ -278,7 +276,7 @@ def _add_deltas(total: WeightDelta | None, delta: WeightDelta | None) -> WeightD
 
 
 def _add_padded(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """a + b, in the place of the longer; what the shorter does not have is 0."""
+    """Return a + b, in place of the longer array; the shorter one is padded with 0."""
     if len(a) < len(b):
         a, b = b, a
     a[: len(b)] += b
@@ -292,7 +290,7 @@ def _merge_samples(sample: FeatureSample, more: FeatureSample) -> FeatureSample:
 
 
 def _pad_delta(delta: WeightDelta, updater: Any) -> WeightDelta:
-    slots = len(updater.slots)
+    slots = len(updater.weights)
     return delta._replace(
         mixed={name: _add_padded(np.zeros(slots), array) for name, array in delta.mixed.items()},
         summed={name: _add_padded(np.zeros(slots), array) for name, array in delta.summed.items()},
@@ -321,7 +319,7 @@ def _encode_partial(
 def _decode_partial(
     part: bytes,
 ) -> tuple[WeightDelta | None, list[Ledger], list[NDArray[np.int64]], int, FeatureSample, list[list[str]]]:
-    """The inverse of `_encode_partial`."""
+    """Return the parts of a message, the inverse of `_encode_partial`."""
     header, tensors = decode_arrays(part)
     ledgers = [Ledger(LedgerCounters(tensors[f"counts.{k}"], tensors[f"sums.{k}"])) for k in range(header["ledgers"])]
     groups: dict[str, dict[str, Any]] = {group: {} for group in WeightDelta._fields}

@@ -26,7 +26,7 @@ from novikoff.errors import InputError
 from novikoff.kernels.expression import Kernel
 from novikoff.kernels.parser import as_kernel
 from novikoff.linear.perceptron import perceptron_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["KernelPerceptron"]
 

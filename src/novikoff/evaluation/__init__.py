@@ -1,1 +1,1 @@
-"""How good a model is on labelled data: metrics, intervals, curves and comparisons."""
+"""Evaluation of a model on labelled data: metrics, intervals, curves and comparisons."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 BLOCK_ROWS = 1 << 16
 MAX_CURVE_POINTS = 400
-"""Points of a curve that is drawn; more can't be told apart on a screen."""
+"""Maximum number of points of a drawn curve; more are indistinguishable on a screen."""
 
 Scores = NDArray[np.float64]
 
@@ -92,7 +92,7 @@ def average_precision(positives: Scores, negatives: Scores) -> float | None:
     if not len(positives):
         return None
     total = []
-    for block in _blocks(positives):  # a score that occurs twice has the same precision twice
+    for block in _blocks(positives):  # equal scores have equal precision
         true_positives = len(positives) - np.searchsorted(positives, block, "left")
         false_positives = len(negatives) - np.searchsorted(negatives, block, "left")
         total.append(float((true_positives / (true_positives + false_positives)).sum()))

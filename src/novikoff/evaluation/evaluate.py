@@ -30,7 +30,7 @@ def evaluate(model: Any, X: Any, y: Any, *, qid: Any = None, delta: float = DEFA
     qid : array, optional
         The query of each row, for a ranking model.
     delta : float
-        How often an interval may miss the true value: intervals have confidence 1 − delta.
+        Probability that an interval misses the true value; its confidence is 1 − delta.
     by : array, optional
         A value for each row: the error is also given for the rows of each value.
 

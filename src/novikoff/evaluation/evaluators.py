@@ -11,16 +11,17 @@ from numpy.typing import NDArray
 
 from novikoff.evaluation import curves
 from novikoff.evaluation.baselines import BaselineCounts
-from novikoff.evaluation.confusion import ConfusionMatrix, LabelSetCounts, macro_average, weighted_average
+from novikoff.evaluation.confusion import ClassMetrics, ConfusionMatrix, LabelSetCounts, macro_average, weighted_average
 from novikoff.evaluation.intervals import error_interval
 from novikoff.evaluation.probabilities import ProbabilityLosses, expected_calibration_error, reliability_bins
 from novikoff.evaluation.results import ClassificationResult, LabelSetResult, SliceResult
+from novikoff.evaluation.score_histogram import score_histogram
 from novikoff.evaluation.score_store import ScoreStore
 
 DEFAULT_DELTA = 0.05
 UNLABELLED = -1
 MAX_SLICES = 1000
-"""Values of a column by which the error is split; others are counted together."""
+"""Maximum number of values of a column by which the error is split; others are counted together."""
 OTHER_VALUES = "(other values)"
 
 Codes = NDArray[np.int64]
@@ -104,7 +105,7 @@ class ClassificationEvaluator:
         self.tree_edges = edges + (self.tree_edges or 0)
 
     def _store(self, stores: tuple[ScoreStore, ScoreStore], numbers: NDArray[np.float64], true: Codes) -> None:
-        """Examples of a class that the model does not know are in neither store."""
+        """Store the scores by true class; skip examples of classes that the model does not know."""
         for code, store in enumerate(stores):
             store.add(numbers[true == code])
 
@@ -134,6 +135,7 @@ class ClassificationEvaluator:
             classes=classes,
             confusion=self.matrix.counts.tolist(),
             per_class=dict(zip(classes, metrics, strict=True)),
+            micro=ClassMetrics(*[self.matrix.accuracy] * 3, examples),
             macro=macro_average(present),
             weighted=weighted_average(metrics),
             majority_accuracy=self.baselines.majority_accuracy,
@@ -158,6 +160,7 @@ class ClassificationEvaluator:
             "average_precision": curves.average_precision(positives, negatives),
             "roc": tuple(side.tolist() for side in roc),
             "precision_recall": tuple(side.tolist() for side in precision_recall),
+            "score_histogram": score_histogram(positives, negatives),
         }
 
     def _probability_figures(self) -> dict[str, Any]:
@@ -171,7 +174,7 @@ class ClassificationEvaluator:
         return figures
 
     def _slice_results(self) -> list[SliceResult]:
-        """The largest slices first."""
+        """Return the results of the slices, largest first."""
         return [
             SliceResult(name, count, errors, errors / count, error_interval(errors, count, self.delta))
             for name, (count, errors) in sorted(self._slices.items(), key=lambda item: (-item[1][0], item[0]))

@@ -13,7 +13,7 @@ from novikoff.errors import InputError
 
 
 class RankingQuality(NamedTuple):
-    """How well queries are ranked, on average."""
+    """Mean ranking quality over queries."""
 
     ndcg: float
     """NDCG@10 with gains 2^grade − 1; 0 for a query without a document above grade 0."""
@@ -23,7 +23,7 @@ class RankingQuality(NamedTuple):
 
 
 def find_query_starts(qid: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each query begins, and the end; InputError where a query comes again after another one."""
+    """Return the first row of each query, and the end; raise InputError if a query is split."""
     if not len(qid):
         return np.zeros(1, np.int64)
     starts = np.concatenate([[0], np.flatnonzero(qid[1:] != qid[:-1]) + 1, [len(qid)]]).astype(np.int64)
@@ -51,7 +51,7 @@ def validate_grades(y: Any, examples: int) -> NDArray[np.float64]:
 def measure_ranking(
     scores: NDArray[np.float64], grades: NDArray[np.float64], starts: NDArray[np.int64]
 ) -> RankingQuality:
-    """The means over all queries; documents of equal score stand in the order in which they came."""
+    """Return the means over all queries; documents of equal score keep their order."""
     gains, precisions = [], []
     for start, stop in pairwise(starts.tolist()):
         there = grades[start:stop][np.argsort(-scores[start:stop], kind="stable")]

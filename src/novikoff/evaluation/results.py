@@ -9,6 +9,7 @@ from novikoff.evaluation.confusion import ClassMetrics
 from novikoff.evaluation.curves import AucEstimate
 from novikoff.evaluation.intervals import Interval
 from novikoff.evaluation.probabilities import ReliabilityBin
+from novikoff.evaluation.score_histogram import ScoreHistogram
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class ClassificationResult:
     confusion: list[list[int]]
     """Counts by true class (rows) and predicted class (columns)."""
     per_class: dict[str, ClassMetrics]
+    micro: ClassMetrics
+    """Of all decisions together; with one label for each example all three figures are the accuracy."""
     macro: ClassMetrics
     weighted: ClassMetrics
     majority_accuracy: float
@@ -57,6 +60,7 @@ class ClassificationResult:
     """False-positive and true-positive rates."""
     precision_recall: tuple[list[float], list[float]] | None = None
     """Recall and precision."""
+    score_histogram: ScoreHistogram | None = None
     slices: list[SliceResult] = field(default_factory=list)
     tree_loss: float | None = None
     """The mean number of edges between true and predicted label, where labels are the nodes of a tree."""

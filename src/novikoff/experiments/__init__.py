@@ -1,6 +1,6 @@
-"""Experiments in which the theorems can be seen at work: what learners make beside what is allowed to them.
+"""Experiments that compare the mistakes of learners with their bounds on generated streams.
 
-One file = one experiment: a function `run` with the experiment's settings, which returns a `Result`.
+Each experiment is one file with a function `run`, which takes its settings and returns an `ExperimentResult`.
 """
 
 from __future__ import annotations
@@ -18,5 +18,5 @@ EXPERIMENTS = {
 
 
 def experiment(name: str) -> Any:
-    """The function of that name; only its own file is imported."""
+    """Return the experiment of this name; only its own module is imported."""
     return import_module(f"{__name__}.{name.replace('-', '_')}").run

@@ -1,7 +1,7 @@
-"""Mistakes of Winnow and Winnow-R on a disjunction that changes.
+"""Experiment: mistakes of Winnow and Winnow-R on a disjunction that changes.
 
-Two streams: the one made against Winnow (`worst.drifting_disjunction`), with more and more changes, and random examples
-with half of all attributes active, on which the mistakes are followed through time.
+It has two streams: an adversarial one for Winnow (`worst.drifting_disjunction`) with an increasing number of changes,
+and random examples with half of all attributes active, on which the mistakes are followed through time.
 """
 
 from __future__ import annotations
@@ -44,8 +44,10 @@ def run(
     random_state: int = 0,
     tell: ProgressPrinter = ignore_progress,
 ) -> ExperimentResult:
-    """Up to `drift` changes (by default 256, but at most a quarter of the attributes); the random disjunction has
-    `relevant` literals."""
+    """Run with up to `drift` changes; the random disjunction has `relevant` literals.
+
+    The default of `drift` is 256, but at most a quarter of the attributes.
+    """
     check_integer("attributes, their number,", attributes, 4 * MIN_CHANGES)
     drift = max(min(DEFAULT_MAX_CHANGES, attributes // 4), 2 * MIN_CHANGES) if drift is None else drift
     check_integer("drift, the largest number of changes,", drift, 2 * MIN_CHANGES, attributes - 2)
@@ -138,7 +140,7 @@ def _run_random(n: int, k: int, changes: int, examples: int, random_state: int, 
 
 
 def _truth_until(truth: GroundTruth, seen: int) -> GroundTruth:
-    """What was the truth of the first so many examples."""
+    """Return the target's history over the first examples."""
     return replace(truth, examples=seen, phases=tuple(phase for phase in truth.phases if phase.start < seen))
 
 

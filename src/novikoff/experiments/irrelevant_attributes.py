@@ -1,6 +1,6 @@
-"""Mistakes of Perceptron and Winnow on a disjunction of k among n attributes, as n grows.
+"""Experiment: mistakes of Perceptron and Winnow on a disjunction of k among n attributes, as n grows.
 
-Two streams: the one made for it (`worst.irrelevant`: every irrelevant attribute comes alone once), and random
+It has two streams: an adversarial one (`worst.irrelevant`: every irrelevant attribute appears alone once), and random
 examples with half of all attributes active, five for each attribute.
 """
 
@@ -30,7 +30,7 @@ from novikoff.theory import mistake_bounds, winnow_bounds
 
 MIN_ATTRIBUTES = 100
 MAX_DENSE_ATTRIBUTES = 10_000
-"""A dense stream of n attributes takes time that grows with n²."""
+"""Limit for the dense stream, whose time grows with n²."""
 EXAMPLES_PER_ATTRIBUTE = 5
 AXES = Axis("n, the number of attributes", log=True), Axis("mistakes", log=True)
 PERCEPTRON_COLUMN, WINNOW_COLUMN = observed_column("perceptron", "Perceptron"), observed_column("winnow", "Winnow")
@@ -39,7 +39,7 @@ PERCEPTRON_COLUMN, WINNOW_COLUMN = observed_column("perceptron", "Perceptron"), 
 def run(
     *, attributes: int = 100_000, relevant: int = 5, random_state: int = 0, tell: ProgressPrinter = ignore_progress
 ) -> ExperimentResult:
-    """n from 100 to `attributes`, k = `relevant`."""
+    """Run with n from 100 to `attributes`, and k = `relevant`."""
     check_integer("attributes, the largest number of them,", attributes, 2 * MIN_ATTRIBUTES, 10**7)
     check_integer("relevant, the number of literals,", relevant, 1, MIN_ATTRIBUTES // 2)
     made_for_it, its_fits = _build_panel(
@@ -53,9 +53,8 @@ def run(
     random, random_fits = _build_panel(
         "random",
         "Random examples, half of all attributes active",
-        f"{EXAMPLES_PER_ATTRIBUTE} random examples for each attribute, half of them positive. Nobody made this"
-        " stream against"
-        " anyone.",
+        f"{EXAMPLES_PER_ATTRIBUTE} random examples for each attribute, half of them positive. This stream is not"
+        " adversarial.",
         [
             _run_point(
                 disjunction(n, relevant, density=0.5, examples=EXAMPLES_PER_ATTRIBUTE * n, random_state=random_state),

@@ -1,7 +1,7 @@
-"""γ/‖x‖, and with it the Perceptron's bound and its mistakes, as dimensions that mean nothing are added.
+"""Experiment: γ/‖x‖, the Perceptron's bound and its mistakes, as irrelevant dimensions are added.
 
-A separable stream of k dimensions, ‖x‖ ≤ 1, margin γ, no bias; to each example come N coordinates that are +1/√k or
-−1/√k by the toss of a coin. The separator weighs them with 0, so that its margin stays, and ‖x‖² grows by N/k.
+The stream is separable in k dimensions, with ‖x‖ ≤ 1, margin γ and no bias. Each example gets N more coordinates that
+are +1/√k or −1/√k at random. The separator ignores them, so its margin is unchanged, and ‖x‖² grows by N/k.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def run(
     random_state: int = 0,
     tell: ProgressPrinter = ignore_progress,
 ) -> ExperimentResult:
-    """N from 1 to `attributes`, beside k = `relevant` dimensions that matter."""
+    """Run with N from 1 to `attributes`, beside k = `relevant` relevant dimensions."""
     check_integer("attributes, the largest number of them that mean nothing,", attributes, 10, 10**5)
     check_integer("relevant, the number of dimensions that matter,", relevant, 1, 1000)
     check_fraction("margin", margin, inside=True)

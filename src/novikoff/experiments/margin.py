@@ -1,7 +1,7 @@
-"""Updates of Perceptron and Margin Perceptron until they make none any more, and the margin then reached, as γ shrinks.
+"""Experiment: updates of Perceptron and Margin Perceptron until convergence, and the margin reached, as γ shrinks.
 
-Random half-spaces with y·u·x ≥ γ, ‖x‖ ≤ 1, no bias; pass after pass over the same examples until one is made without
-an update.
+The examples are random half-spaces with y·u·x ≥ γ, ‖x‖ ≤ 1, no bias. Passes over the same examples are repeated until
+one makes no update.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ MAX_PASSES = 10_000
 
 
 class ConvergedRun(NamedTuple):
-    """How it went."""
+    """The outcome of one run."""
 
     passes: int | None
-    """None where every pass made an update."""
+    """Number of passes; None if the last pass still made an update."""
     updates: int
     radius: float
     margin: float
@@ -55,7 +55,7 @@ def run(
     random_state: int = 0,
     tell: ProgressPrinter = ignore_progress,
 ) -> ExperimentResult:
-    """γ from 0.3 down to `margin`; the Margin Perceptron with ε = ½ and with ε = `epsilon`."""
+    """Run with γ from 0.3 down to `margin`; the Margin Perceptron has ε = ½ and ε = `epsilon`."""
     check_fraction("epsilon, how much of the margin may be given up,", epsilon, inside=True)
     check_fraction("margin, the smallest one,", margin, inside=True)
     check_integer("attributes, their number,", attributes, 2)
@@ -88,7 +88,7 @@ EXPLANATION = (
     "The bounds hold for the worst examples; random ones are kinder. The Perceptron stops at the first plane"
     " that errs nowhere, however narrowly. The Margin Perceptron pays with more updates and ends with at least the"
     " share 1 − ε of γ; it can have more than γ, for γ is what the stream promises, and the widest margin of the"
-    " examples that came is larger."
+    " generated examples is larger."
 )
 
 

@@ -1,7 +1,7 @@
-"""Mistakes and final errors on a disjunction whose labels are flipped, as the rate of the flips grows.
+"""Experiment: mistakes and final errors on a disjunction whose labels are flipped, as the noise rate grows.
 
-The examples are the same at every rate. Mistakes are counted while learning, against the labels as they come; then
-the last hypothesis and the averaged one are tried on fresh examples with true labels.
+The examples are the same at every rate. Mistakes are counted against the noisy labels while learning. The last and
+the averaged hypothesis are then tested on fresh examples with true labels.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from novikoff.theory import mistake_bounds, winnow_bounds
 
 N_POINTS = 9
 TEST_FRACTION = 0.25
-"""So many more examples, as a share of those that are learned, are kept to try the hypotheses on."""
+"""Number of test examples, as a share of the training examples."""
 AVERAGED_PREFIX = "averaged_"
 LEARNERS = {"perceptron": "Perceptron", "winnow": "Winnow", "balanced_winnow": "Balanced Winnow"}
 
@@ -50,7 +50,7 @@ def run(
     random_state: int = 0,
     tell: ProgressPrinter = ignore_progress,
 ) -> ExperimentResult:
-    """Noise from 0 to `noise`; a disjunction of `relevant` among `attributes` attributes."""
+    """Run with noise from 0 to `noise` and a disjunction of `relevant` among `attributes` attributes."""
     check_fraction("noise, the largest rate,", noise, inside=True)
     check_integer("examples, their number,", examples, 10)
     points = []
@@ -83,8 +83,8 @@ def run(
 
 
 EXPLANATION = (
-    "Who knew the truth would err on the flipped labels and nowhere else: the grey line. A learner believes them, and"
-    " pays for that later. Its last hypothesis depends on what came last, be it wrong; the average of all its"
+    "A predictor that knows the truth errs on exactly the flipped labels: the grey line. A learner trusts them, and"
+    " pays for that later. Its last hypothesis depends on the last labels, even wrong ones; the average of all its"
     " hypotheses hardly does. Averaging changes what is predicted afterwards, not what is learned: the mistakes on the"
     " way are the same, and so the first plot has no averaged learners. Winnow's bound for disjunctions holds without"
     " noise only, and is shown there only; the other bounds are left out where they allow more mistakes than"
@@ -97,7 +97,7 @@ def _count_test_examples(examples: int) -> int:
 
 
 def _l1_margin(k: int) -> float:
-    """γ for ‖u‖₁ = 1: the separator is 2 for each of k literals and −1 for the bias, and its margin is 1."""
+    """Return γ for ‖u‖₁ = 1: the separator is 2 for each of k literals and −1 for the bias, with margin 1."""
     return 1.0 / (2 * k + 1)
 
 
@@ -132,7 +132,7 @@ def _true_weights(truth: GroundTruth) -> NDArray[np.float64]:
 
 
 def _evaluate_bound(key: str, radius: float, truth: GroundTruth, loss: float, examples: int) -> float | None:
-    """The bound where it holds and says anything."""
+    """Return the bound where it holds and is not vacuous."""
     if key == "winnow":
         if truth.flipped:
             return None

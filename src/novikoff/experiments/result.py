@@ -1,4 +1,4 @@
-"""What an experiment hands back: panels of numbers, made and allowed side by side. Every bound shown is checked."""
+"""Results of experiments: panels of observed counts and bounds. Every bound shown is checked."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from novikoff.experiments.curve_fit import Fit
 from novikoff.experiments.theorems import Theorem
 
 RELATIVE_TOLERANCE = 1e-9
-"""Bounds are computed in double precision: a relative difference below this is none."""
+"""Relative differences below this are rounding errors of the bounds."""
 
 Value = float | None
 Role = Literal["x", "observed", "upper bound", "lower bound", "reference", "other"]
 
 
 class PanelColumn(NamedTuple):
-    """One series of numbers. An `observed` column is drawn, `upper bound` and `lower bound` are bounds of one, a
-    `reference` is drawn for comparison, `other` is only listed."""
+    """One series of numbers, with its role.
+
+    An `observed` column is drawn. `upper bound` and `lower bound` are bounds of another column. A `reference` is
+    drawn for comparison, `other` is only listed.
+    """
 
     key: str
     title: str
     role: Role
     learner: str = ""
     limits: str = ""
-    """Of a bound: the key of the column that it holds for."""
+    """The key of the column that a bound holds for."""
     theorem: Theorem | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -60,7 +63,7 @@ class Panel(NamedTuple):
     name: str
     title: str
     note: str
-    """What is drawn, in a sentence or two."""
+    """A description of the plot in a sentence or two."""
     x: Axis
     y: Axis
     columns: tuple[PanelColumn, ...]
@@ -111,13 +114,13 @@ class BoundCheck(NamedTuple):
 
 
 class ExperimentResult(NamedTuple):
-    """An experiment as it came out: pure numbers and words, the same for the same settings."""
+    """The result of an experiment: numbers and texts, equal for equal settings."""
 
     name: str
     title: str
     question: str
     seen: tuple[str, ...]
-    """What is to be seen, paragraph by paragraph."""
+    """The findings, as paragraphs."""
     settings: dict[str, Any]
     panels: tuple[Panel, ...]
     fits: tuple[Fit, ...] = ()
@@ -136,7 +139,7 @@ class ExperimentResult(NamedTuple):
         return [check for check in self.checks if not check.holds]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return plain values for JSON."""
         return {
             "experiment": self.name,
             "title": self.title,

@@ -1,4 +1,4 @@
-"""The theorems that the experiments show, each with what it assumes; the formulas themselves are in `theory`."""
+"""Theorems that the experiments show, with their assumptions; the formulas are in `theory`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 class Theorem(NamedTuple):
     name: str
     formula: str
-    """Short, for a legend."""
+    """Short form for a legend."""
     statement: str
     assumes: str
 
@@ -46,7 +46,7 @@ MARGIN = Theorem(
     "2(R/εγ)² + 2R/εγ",
     "The Margin Perceptron makes at most 2(R/(εγ))² + 2R/(εγ) updates, over any number of passes; for ε = ½ this is"
     " 8(R/γ)² + 4R/γ.",
-    "some u with ‖u‖ = 1 has y·u·x ≥ γ for every example, and the learner is told this γ.",
+    "some u with ‖u‖ = 1 has y·u·x ≥ γ for every example, and γ is a parameter of the learner.",
 )
 MARGIN_REACHED = Theorem(
     "the Margin Perceptron's promise",

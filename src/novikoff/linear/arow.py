@@ -22,7 +22,7 @@ from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.core.averaging import MAX_AVERAGING_POWER
 from novikoff.core.losses import SQUARED_HINGE, Loss
 from novikoff.core.updaters.arow import arow_schema, build_arow
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["AROW"]
 

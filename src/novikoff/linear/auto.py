@@ -36,7 +36,7 @@ from novikoff.core.updaters.weighted_majority import (
 from novikoff.errors import ModelReplacedError
 from novikoff.memory_limit import Growth
 from novikoff.theory import mistake_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["BinaryAuto"]
 

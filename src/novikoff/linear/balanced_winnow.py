@@ -24,7 +24,7 @@ from novikoff.base.model_state import ModelState
 from novikoff.core.losses import PERCEPTRON_LOSS, Loss
 from novikoff.core.updaters.multiplicative import build_multiplicative, multiplicative_schema
 from novikoff.theory import winnow_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["BalancedWinnow"]
 

@@ -29,7 +29,7 @@ from novikoff.data.rows import Rows
 from novikoff.errors import InputError
 from novikoff.schema import REAL, SLOTS, ArraySpec, NotNaN, Schema
 from novikoff.theory import mistake_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["MarginPerceptron"]
 
@@ -42,14 +42,14 @@ ROUNDING_TOLERANCE = 1e-10
 class NormTracking(NamedTuple):
     """Additive; scalars are ‖w‖² and how much of it may be rounding."""
 
-    slots: NDArray[np.floating]
+    weights: NDArray[np.floating]
     scalars: NDArray[np.float64]
     bias: float
 
 
 SCHEMA = Schema(
     {
-        "slots": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
+        "weights": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
         "scalars": ArraySpec("float64", 2, checks=[NotNaN()]),
     }
 )
@@ -58,9 +58,9 @@ SCHEMA = Schema(
 
 @update_weight.of(NormTracking)
 def _update_weight_norm_tracking(updater: NormTracking, j: int, x: float, scaled_gradient: float, t: int) -> None:
-    before = np.float64(get_unchecked(updater.slots, j))
-    set_unchecked(updater.slots, j, before + scaled_gradient * x)
-    after = np.float64(get_unchecked(updater.slots, j))
+    before = np.float64(get_unchecked(updater.weights, j))
+    set_unchecked(updater.weights, j, before + scaled_gradient * x)
+    after = np.float64(get_unchecked(updater.weights, j))
     if after != before:
         updater.scalars[SQ_NORM] += (after - before) * (after + before)
         updater.scalars[ROUNDING_ERROR] += UNIT_ROUNDOFF * (
@@ -73,8 +73,8 @@ def _update_norm_tracking(updater: NormTracking, rows: Rows, i: int, gradient: f
     update_weights(updater, rows, i, gradient, t)
     if updater.scalars[ROUNDING_ERROR] > ROUNDING_TOLERANCE * updater.scalars[SQ_NORM]:
         total = 0.0
-        for j in range(len(updater.slots)):
-            total += np.float64(updater.slots[j]) * np.float64(updater.slots[j])
+        for j in range(len(updater.weights)):
+            total += np.float64(updater.weights[j]) * np.float64(updater.weights[j])
         updater.scalars[SQ_NORM] = total
         updater.scalars[ROUNDING_ERROR] = 0.0
 

@@ -27,7 +27,7 @@ from novikoff.core.updaters.base import add_bias, final_weight, update_weight
 from novikoff.errors import InputError
 from novikoff.schema import SLOTS, ArraySpec, Constraint, Finite, NotNaN, Schema
 from novikoff.theory import mistake_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["PNormPerceptron"]
 
@@ -38,7 +38,7 @@ MAX_P = 400.0
 class PNorm(NamedTuple):
     """(w, θ) side by side; scalars are the unit of θ, and p."""
 
-    slots: NDArray[np.float64]
+    weights: NDArray[np.float64]
     scalars: NDArray[np.float64]
     bias: float
 
@@ -47,7 +47,7 @@ def p_norm_schema(p: float | None) -> Schema:
     """Return what a model file may hold of this state. The loop doubles the unit until it is large enough."""
     return Schema(
         {
-            "slots": ArraySpec("float64", SLOTS, 2, checks=[NotNaN()]),
+            "weights": ArraySpec("float64", SLOTS, 2, checks=[NotNaN()]),
             "scalars": ArraySpec("float64", 2, checks=[Finite()]),
         },
         [
@@ -68,25 +68,25 @@ def apply_link(updater: PNorm, theta: float) -> float:
 
 @add_bias.of(PNorm)
 def _add_bias_p_norm(updater: PNorm, dot: float, j: int) -> float:
-    return dot + updater.bias * np.float64(updater.slots[j, 0])
+    return dot + updater.bias * np.float64(updater.weights[j, 0])
 
 
 @update_weight.of(PNorm)
 def _update_weight_p_norm(updater: PNorm, j: int, x: float, scaled_gradient: float, t: int) -> None:
-    theta = updater.slots[j, 1] + scaled_gradient * x
-    updater.slots[j, 1] = theta
+    theta = updater.weights[j, 1] + scaled_gradient * x
+    updater.weights[j, 1] = theta
     if abs(theta) > 2.0 * updater.scalars[0]:
         while abs(theta) > 2.0 * updater.scalars[0]:
             updater.scalars[0] *= 2.0
-        for k in range(len(updater.slots)):
-            updater.slots[k, 0] = apply_link(updater, updater.slots[k, 1])
+        for k in range(len(updater.weights)):
+            updater.weights[k, 0] = apply_link(updater, updater.weights[k, 1])
     else:
-        updater.slots[j, 0] = apply_link(updater, theta)
+        updater.weights[j, 0] = apply_link(updater, theta)
 
 
 @final_weight.of(PNorm)
 def _final_weight_p_norm(updater: PNorm, j: int, t: int) -> float:
-    return updater.slots[j, 0]
+    return updater.weights[j, 0]
 
 
 @final

@@ -31,7 +31,7 @@ from novikoff.core.losses import PERCEPTRON_LOSS, Loss
 from novikoff.core.schedules import Schedule
 from novikoff.core.updaters.additive import additive_schema, build_additive
 from novikoff.theory import mistake_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["Perceptron"]
 

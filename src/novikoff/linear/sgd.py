@@ -35,7 +35,7 @@ from novikoff.core.updaters.elastic_net import build_elastic_net, elastic_net_sc
 from novikoff.errors import InputError
 from novikoff.schema import Schema
 from novikoff.theory import regret
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["SGD"]
 
@@ -184,7 +184,7 @@ class SGD(SampleWeightMixin, LinearClassifier):
 
         def of_adagrad(e: Evidence) -> float:
             diameter = float(state.updater.scalars[MAX_ABS_WEIGHT]) + e.norm_q(np.inf)
-            roots = float(np.sqrt(state.updater.slots[:, 1].astype(np.float64)).sum())
+            roots = float(np.sqrt(state.updater.weights[:, 1].astype(np.float64)).sum())
             return regret.adagrad(learning_rate=self.learning_rate, diameter=diameter, roots=roots)
 
         of_run = of_adagrad if self.schedule == "adagrad" else of_constant

@@ -48,7 +48,7 @@ from novikoff.schema import (
     Offsets,
     Schema,
 )
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["VotedPerceptron"]
 
@@ -59,7 +59,7 @@ N_MISTAKES, N_TERMS = 0, 1
 class VotedWeights(NamedTuple):
     """Additive, with the mistakes: mistake k has the terms ends[k] to ends[k+1], label signs[k] and time born[k]."""
 
-    slots: NDArray[np.floating]
+    weights: NDArray[np.floating]
     sizes: NDArray[np.int64]
     ends: NDArray[np.int64]
     born: NDArray[np.int64]
@@ -72,7 +72,7 @@ class VotedWeights(NamedTuple):
 SCHEMA = Schema(
     {
         "sizes": ArraySpec("int64", 2, checks=[Entries(mistakes_kept=(0, MAX_COUNT), terms_kept=(0, MAX_COUNT))]),
-        "slots": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
+        "weights": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
         "ends": ArraySpec("int64", NamedSize("mistakes_kept") + 1, checks=[Offsets(NamedSize("terms_kept"))]),
         "born": ArraySpec("int64", NamedSize("mistakes_kept"), checks=[InRange(1, EXAMPLES), Increasing()]),
         "signs": ArraySpec("float64", NamedSize("mistakes_kept"), checks=[Finite()]),
@@ -85,7 +85,7 @@ SCHEMA = Schema(
 
 @update_weight.of(VotedWeights)
 def _update_weight_voted_weights(updater: VotedWeights, j: int, x: float, scaled_gradient: float, t: int) -> None:
-    set_unchecked(updater.slots, j, np.float64(get_unchecked(updater.slots, j)) + scaled_gradient * x)
+    set_unchecked(updater.weights, j, np.float64(get_unchecked(updater.weights, j)) + scaled_gradient * x)
 
 
 @accepts_row.of(VotedWeights)
@@ -128,7 +128,7 @@ def count_votes(
         if not (canonical or indices_sorted(rows, i, slots)):
             return i
         _, sq_norm = dot_and_sq_norm(rows, i, example)
-        if not sq_norm < max_sq_norm(updater.slots):
+        if not sq_norm < max_sq_norm(updater.weights):
             return i
         for term in range(first_term(rows, i), end_term(rows, i)):
             example[weight_slot(rows, i, term)] += np.float64(rows.values[term])
@@ -216,7 +216,7 @@ class VotedPerceptron(LinearClassifier):
     def _build_updater(self, slots: int, dtype: Any) -> VotedWeights:
         none = np.zeros(0, np.int64)
         return VotedWeights(
-            slots=np.zeros(slots, dtype),
+            weights=np.zeros(slots, dtype),
             sizes=np.zeros(2, np.int64),
             ends=np.zeros(1, np.int64),
             born=none,

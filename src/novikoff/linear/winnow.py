@@ -29,7 +29,7 @@ from novikoff.core.updaters.base import resize_updater
 from novikoff.core.updaters.multiplicative import MAX_POWER, Multiplicative, build_multiplicative, multiplicative_schema
 from novikoff.errors import InputError
 from novikoff.theory import winnow_bounds
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 __all__ = ["Winnow"]
 

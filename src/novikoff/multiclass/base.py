@@ -42,7 +42,7 @@ from novikoff.multiclass.column_bounds import build_column_bounds, encode_column
 from novikoff.multiclass.fast_path import MulticlassFastPath
 from novikoff.multiclass.state import MulticlassState
 from novikoff.schema import EXAMPLES, ArraySpec, InRange, Schema
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 EXTRA_SCHEMA = Schema({"two_class_examples": ArraySpec("int64", 1, checks=[InRange(0, EXAMPLES)], optional=True)})
 """What Auto adds to a model file of more than two classes."""
@@ -244,7 +244,11 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         if not self._spec().scores_by_weights:
             return self._judge(state)
         weights, bias, slots = self._hypothesis(state), float(state.updater.bias), state.features + 1
-        stride, columns, largest = state.stride, self._n_used_columns(state), max_sq_norm.function(state.updater.slots)
+        stride, columns, largest = (
+            state.stride,
+            self._n_used_columns(state),
+            max_sq_norm.function(state.updater.weights),
+        )
 
         def score(rows: Rows, canonical: bool, out: NDArray[np.float64]) -> int:
             return table.score_rows_by_column(

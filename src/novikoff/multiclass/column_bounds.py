@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from novikoff.core.multiclass.schemes import binary_target
 from novikoff.data.labels.class_labels import LabelSets
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 ONE_PER_MISTAKE = (1.0, "a mistake takes one of a column")
 """Of schemes in which a mistake takes at least one mistake of a column."""

@@ -83,7 +83,7 @@ class MulticlassFastPath:
         self.labels, self.known, self.column_counters = state.labels, len(state.labels), state.column_counters
         self.stride, self.in_use, self.spare = state.stride, model._n_used_columns(state), model._scratch_size(state)
         self.unseen, self.range = spec.unseen_weight_in(state), spec.feature_range
-        self.largest, self.bias = max_sq_norm.function(state.updater.slots), float(state.updater.bias)
+        self.largest, self.bias = max_sq_norm.function(state.updater.weights), float(state.updater.bias)
         self.starts, self.code = np.zeros(2, np.int64), np.zeros(1, np.int64)
         self.wants = Targets(self.code)
         self.room, self.book = state.scratch(self.spare), state.ledger.book

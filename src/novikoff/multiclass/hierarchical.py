@@ -24,7 +24,7 @@ from novikoff.errors import LabelError
 from novikoff.meta.base import check_preference_learner
 from novikoff.multiclass.base import MulticlassClassifier
 from novikoff.multiclass.pairwise_bounds import build_preference_bounds
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["Hierarchical"]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from novikoff.theory.bounds import Bound
+    from novikoff.theory.bound_declaration import Bound
 
 
 def has_columns(model: Any) -> bool:

@@ -30,7 +30,7 @@ from novikoff.meta.base import check_preference_learner
 from novikoff.multiclass.base import MulticlassClassifier, check_column_learner
 from novikoff.multiclass.column_bounds import ONE_PER_MISTAKE
 from novikoff.multiclass.pairwise_bounds import build_preference_bounds
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["MultiLabel"]
 

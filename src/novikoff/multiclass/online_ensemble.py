@@ -16,7 +16,7 @@ from novikoff.data.rows import Rows, slice_rows
 from novikoff.meta.base import MetaEstimator
 from novikoff.multiclass.base import MulticlassClassifier, check_column_learner
 from novikoff.schema import MAX_COUNT, ArraySpec, InRange, Schema
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 BLOCK_ROWS = 4096  # rows whose draws are made at once
 

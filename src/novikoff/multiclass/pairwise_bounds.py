@@ -14,7 +14,7 @@ from typing import Any
 
 from novikoff.base.internals import checked_state_of, inner_learner_of, preference_bounds_of
 from novikoff.core.multiclass.schemes import columns_needed
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 
 def build_preference_bounds(stack: Any, bounded: str) -> tuple[Bound, ...]:

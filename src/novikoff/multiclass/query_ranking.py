@@ -10,6 +10,7 @@ Source    Herbrich, Graepel and Obermayer 2000; Har-Peled, Roth and Zimak 2002
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal, Self, final
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from novikoff.base.estimator import check_choice
-from novikoff.base.file_training import FileTrainer, NullProgress, ProgressCallback
+from novikoff.base.file_training import EncodedBatch, FileTrainer
 from novikoff.base.internals import (
     build_empty_labels,
     build_state,
@@ -47,7 +48,7 @@ from novikoff.memory_limit import Growth
 from novikoff.meta.base import MetaEstimator, check_binary_learner, check_preference_learner
 from novikoff.multiclass.pairwise_bounds import add_new_classes
 from novikoff.schema import MAX_COUNT, ArraySpec, Entries, Schema
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["QueryRanking"]
 
@@ -256,7 +257,7 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
 
     def _workspace(self, state: ModelState, rows: Sparse, grades: GradedQueries) -> RankingWorkspace:
         documents = int(np.diff(grades.starts).max(initial=0))
-        slots = len(state.updater.slots)
+        slots = len(state.updater.weights)
         row = Sparse(np.zeros(2, np.int64), np.zeros(slots, np.uint32), np.zeros(slots, rows.values.dtype))
         return RankingWorkspace(
             np.zeros(documents), np.zeros(documents), np.zeros(slots), np.zeros(slots, np.int64), row
@@ -328,38 +329,38 @@ def _build_updater_without_bias(inner: LearnerSpec, slots: int, dtype: Any) -> A
 
 
 class QueryFileTrainer(FileTrainer):
-    """One run over some files: whole queries, wherever batches end."""
+    """A run over files that learns whole queries, wherever batches end."""
 
-    def all(self, batches: Any, onlooker: ProgressCallback | None = None) -> None:
-        for documents in iter_whole_queries(batches):
-            self._learn_documents(documents)
-            (onlooker or NullProgress()).show(self.model.ledger_)
+    def iter_batches(self, batches: Any) -> Iterator[QueryBatch]:
+        return iter_whole_queries(batches)
 
-    def shown(self, batches: Any, see: Any) -> None:
-        for documents in iter_whole_queries(batches):
-            self._learn_documents(documents)
-            if see is not None:
-                see(documents.rows, GradedQueries(documents.starts, documents.grades))
-
-    def _learn_documents(self, documents: QueryBatch) -> None:
+    def encode(self, batch: Any) -> EncodedBatch:
         state = self.state
         if state is None:
-            state = build_state(self.model, 0, documents.rows.values.dtype, None, build_empty_labels(self.model))
+            state = build_state(self.model, 0, batch.rows.values.dtype, None, build_empty_labels(self.model))
         if state.reading is None:
             state.reading = self.reading.settings()
         self.state = state
-        self._ensure_capacity(state, documents)
-        grades = GradedQueries(documents.starts, documents.grades)
-        taken = self.model._run_queries(state, documents.rows, grades, np.zeros(0))
+        self._ensure_capacity(state, batch)
+        return EncodedBatch(batch, batch.rows, GradedQueries(batch.starts, batch.grades), np.zeros(0))
+
+    def learn(self, encoded: EncodedBatch, start: int = 0, stop: int = sys.maxsize) -> int:
+        """Learn all queries of the batch: they are not cut into pieces."""
+        state, documents, queries = self._require_state(), encoded.batch, encoded.codes
+        taken = self.model._run_queries(state, encoded.rows, queries, encoded.weights)
         set_state(self.model, state)
-        if taken < len(grades):
+        if taken < len(queries):
             raise InputError(
-                f"{documents.where(int(documents.starts[taken]))}: the weights grew out of range at query"
+                f"{documents.where(int(queries.starts[taken]))}: the weights grew out of range at query"
                 f" {state.ledger.examples + 1:,}, and nothing was saved: scale the features, lower --learning-rate, or"
                 " choose a --schedule whose steps shrink."
             )
+        return len(queries)
 
-    def _ensure_capacity(self, state: ModelState, documents: QueryBatch) -> None:
+    def end_pass(self) -> None:
+        """Do nothing: there are no labels to check."""
+
+    def _ensure_capacity(self, state: ModelState, documents: Any) -> None:
         def needed(features: int) -> int:
             return state.bytes_needed(Growth(features))
 

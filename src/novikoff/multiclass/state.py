@@ -36,7 +36,7 @@ class MulticlassState(ModelState):
 
     @property
     def room(self) -> int:
-        return len(self.updater.slots) // self.stride - 1
+        return len(self.updater.weights) // self.stride - 1
 
     @property
     def known(self) -> int:

@@ -34,7 +34,7 @@ from novikoff.data.rows import Rows, count_rows
 from novikoff.errors import InputError
 from novikoff.memory_limit import Growth, check_size
 from novikoff.schema import Schema
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["MultilayerPerceptron"]
 
@@ -181,7 +181,7 @@ class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
         before = state.room + 1
         super()._ensure_capacity(state, features)
         if state.room + 1 > before:
-            slots = state.updater.slots
+            slots = state.updater.weights
             slots[before:] = initial_first_layer(
                 int(self.random_state), float(self.init_scale), before, len(slots), slots.shape[1]
             )
@@ -304,7 +304,7 @@ class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
 
     def _layers(self, name: str) -> list[NDArray[np.float64]]:
         state = self._require_attribute(name)
-        net, layers, offset = state.updater, [state.updater.slots[: state.features + 1].copy()], 0
+        net, layers, offset = state.updater, [state.updater.weights[: state.features + 1].copy()], 0
         for below, units in zip(net.sizes[:-1].tolist(), net.sizes[1:].tolist(), strict=True):
             layers.append(net.deep[offset : offset + units * (below + 1)].reshape(units, below + 1).T.copy())
             offset += units * (below + 1)

@@ -58,7 +58,7 @@ from novikoff.online_to_batch import guarantees, training
 from novikoff.online_to_batch.state import OnlineToBatchState, choice_schema
 from novikoff.schema import Schema
 from novikoff.theory import validation
-from novikoff.theory.bounds import Bound
+from novikoff.theory.bound_declaration import Bound
 from novikoff.theory.samples.guarantee import ErrorGuarantee, no_guarantee
 
 __all__ = ["OnlineToBatch"]
@@ -185,7 +185,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
     def _extra_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
         most = guarantees.find_max_changes(self) if self.method == "next-stretch" else 0
         kept = {"changes.": HYPOTHESIS_LOG_SCHEMA} if self.method in ("penalised", "vote") else {}
-        chosen = {"chosen.": self._spec().build_schema(features)} if "chosen.slots" in present else {}
+        chosen = {"chosen.": self._spec().build_schema(features)} if "chosen.weights" in present else {}
         choice = choice_schema(self.method, most_changes=most, max_hypotheses=int(self.max_hypotheses))
         return {**kept, "choice.": choice, **chosen}
 
@@ -277,7 +277,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
 
     def _first_updater(self, state: OnlineToBatchState) -> Any:
         """The learner's first hypothesis, in arrays of its own."""
-        if state.first is None or len(state.first.slots) != len(state.updater.slots):
+        if state.first is None or len(state.first.weights) != len(state.updater.weights):
             fixed = self._spec().fixed_width_reason is not None  # there may be more slots than features, but no room
             state.first = self._spec().build_updater((state.features if fixed else state.room) + 1, state.kind)
         return copy_updater(state.first)
@@ -385,7 +385,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
         time = state.ledger.examples
 
         def score(rows: Rows, canonical: bool, out: NDArray[np.float64]) -> int:
-            largest = max_sq_norm.function(state.updater.slots)
+            largest = max_sq_norm.function(state.updater.weights)
             valid = loop.first_invalid_row(rows, len(out), state.features + 1, largest, canonical)
             start = partial(training.start_replay, self, state)
             compute_votes(start, state.changes, slice_rows(rows, 0, valid), time, out[:valid])

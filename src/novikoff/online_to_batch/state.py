@@ -126,8 +126,8 @@ class OnlineToBatchState(ModelState):
         """The chosen updater with slots for all features; that of the learner where no other was chosen."""
         if self.chosen is None:
             return self.updater
-        slots = len(self.updater.slots)
-        return self.chosen if len(self.chosen.slots) == slots else resize_updater(self.chosen, slots)
+        slots = len(self.updater.weights)
+        return self.chosen if len(self.chosen.weights) == slots else resize_updater(self.chosen, slots)
 
     def draw(self, seed: int) -> int:
         """Return 64 random bits, which depend on the seed and the number of the draw alone."""
@@ -190,7 +190,7 @@ class OnlineToBatchState(ModelState):
         for name in ("picked", "mistakes"):
             if f"choice.{name}" in tensors:
                 setattr(self, name, tensors[f"choice.{name}"].copy())
-        if "chosen.slots" in tensors:
+        if "chosen.weights" in tensors:
             self.chosen = fresh._replace(**{name: tensors[f"chosen.{name}"] for name in state_arrays(fresh)})
         if "changes.born" in tensors:
             parts = {name: tensors[f"changes.{name}"].copy() for name in HypothesisLog._fields if name != "sizes"}

@@ -13,7 +13,7 @@ from novikoff.reports.formatting import format_count, format_error_bound, format
 
 
 def render_page(template: str, numbers: str, values: dict[str, Any], *, package: str = "novikoff.reports") -> str:
-    """Return the page that a template of `package` makes of `values`, with the JSON text `numbers` embedded."""
+    """Render a template of `package` with `values`, and embed the JSON text `numbers`."""
     text: str = (
         _load_environment(package)
         .get_template(template)

@@ -135,7 +135,7 @@ def _margin_histograms(
         return None, None
     if space is not None:
         learned = nothing if votes else np.vstack([model.intercept_, model.coef_.T])
-        seen, own = space.histograms([witness, learned], lambda: source.told(model))
+        seen, own = space.histograms([witness, learned], lambda: source.iter_encoded(model))
         return seen, own
     try:
         learned = nothing if votes else np.concatenate([model.intercept_, model.coef_[0]])

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.base.internals import state_of
-from novikoff.data.feature_maps import MapSpec
-from novikoff.data.names.feature_names import FeatureNames
+from novikoff.explanation import build_feature_namer
 from novikoff.multiclass.internals import column_names_of, has_columns
 
 
@@ -33,7 +32,7 @@ def rank_features(model: Any, top: int) -> list[FeatureWeight] | None:
     if weights is None:
         return None
     many: list[str] | None = column_names_of(model) if has_columns(model) else None
-    spread, name, width = _FeatureDeviations(model, weights.shape[1]), _build_namer(model), weights.shape[1]
+    spread, name, width = _FeatureDeviations(model, weights.shape[1]), build_feature_namer(model), weights.shape[1]
     flat = weights.reshape(-1)
     found = spread.ranked(flat, top)
     return [spread.shown(name, j % width, float(flat[j]), None if many is None else many[j // width]) for j in found]
@@ -45,7 +44,7 @@ def rank_features_by_column(model: Any, top: int) -> list[FeatureWeight]:
     weights = _read_weights(model)
     if weights is None or not has_columns(model):
         return rank_features(model, top) or []
-    spread, name = _FeatureDeviations(model, weights.shape[1]), _build_namer(model)
+    spread, name = _FeatureDeviations(model, weights.shape[1]), build_feature_namer(model)
     titles, found = column_names_of(model), list[FeatureWeight]()
     for title, row in zip(titles[:top], weights, strict=False):
         best = spread.ranked(row, max(2, top // len(titles)))
@@ -95,25 +94,3 @@ class _FeatureDeviations:
     def shown(self, name: Callable[[int], str | int], j: int, weight: float, speaks_for: str | None) -> FeatureWeight:
         std = float(self.deviations[j]) if self.known[j] else None
         return FeatureWeight(name(j), weight, None if std is None else abs(weight) * std, std, speaks_for)
-
-
-def _product_map(reading: dict[str, Any] | None) -> MapSpec | None:
-    """Return the feature map of numbered features; None if features are hashed or not mapped."""
-    if reading is None or reading.get("feature_map") is None or reading["feature_map_bits"] or reading.get("hash_bits"):
-        return None
-    return MapSpec.spelled(reading["feature_map"])
-
-
-def _build_namer(model: Any) -> Callable[[int], str | int]:
-    """Return a function from columns to feature names."""
-    names: FeatureNames | None = state_of(model).names
-    slots: dict[int, str] = getattr(state_of(model), "slot_names", None) or {}
-    columns = None if names is None else list(names.columns)
-    products = _product_map(getattr(state_of(model), "reading", None)) if columns is None else None
-
-    def name(j: int) -> str | int:
-        if products is not None:
-            return products.name(j)
-        return slots.get(j, j) if columns is None else columns[j]
-
-    return name

@@ -1,4 +1,4 @@
-"""The service: predicts now, learns when the label comes, loses nothing that it has acknowledged.
+"""The HTTP server for online prediction and learning. Every acknowledged example is durable.
 
-request → gate (who may come in) → app (routes) → house (models) → journal (safe on the disk) → served (learned)
+A request passes http/connections → http/middleware → http/app → models/model_group → storage/journal → the model.
 """

@@ -34,10 +34,8 @@ from novikoff.server.storage.recovery import lock_folder, open_registry, prepare
 
 SWITCH_INTERVAL_SECONDS = 0.001  # how long a computing thread may hold the GIL
 KEEP_ALIVE_SECONDS = 75  # how long an idle connection stays open
-GC_THRESHOLDS = (50_000, 20, 50)  # objects until a garbage collection: requests make hardly any cycles
-SHUTDOWN_TIMEOUT_SECONDS = 10  # for requests under way when the server stops
-
-
+GC_THRESHOLDS = (50_000, 20, 50)  # collect rarely: requests create hardly any reference cycles
+SHUTDOWN_TIMEOUT_SECONDS = 10  # for requests in progress when the server stops
 log = logging.getLogger("novikoff.server")
 
 
@@ -45,36 +43,41 @@ class ServerAddress(NamedTuple):
     host: str = "127.0.0.1"
     port: int = 8000
     certificate: str | None = None
-    """For TLS, with its key."""
+    """File of the TLS certificate."""
     key: str | None = None
+    """File of the key of the TLS certificate."""
 
 
 def serve(folder: Path, address: ServerAddress, limits: Limits, log_limit: LogRateLimit) -> None:
-    """Serve until SIGINT or SIGTERM. Log lines pass `log_limit`."""
+    """Serve until SIGINT or SIGTERM. `log_limit` is the rate limit of the log."""
     prepare_folder(folder)
     lock = lock_folder(folder)
     try:
         tokens = TokenStore(folder)
         _check_address(address, tokens, folder)
         registry = open_registry(folder, limits)
-        for sentence in registry.said:
-            log.warning(sentence)
-        with _bind(address) as taken:
+        for message in registry.said:
+            log.warning(message)
+        with _bind(address) as listener:
             sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
-            gc.freeze()  # long-lived objects: collections need not traverse them
+            gc.freeze()  # collections need not traverse the long-lived objects
             gc.set_threshold(*GC_THRESHOLDS)
-            _run(registry, tokens, address, taken, log_limit)
+            _run(registry, tokens, address, listener, log_limit)
     finally:
         os.close(lock)
 
 
 def _run(
-    registry: ModelRegistry, tokens: TokenStore, address: ServerAddress, taken: socket.socket, log_limit: LogRateLimit
+    registry: ModelRegistry,
+    tokens: TokenStore,
+    address: ServerAddress,
+    listener: socket.socket,
+    log_limit: LogRateLimit,
 ) -> None:
     metrics, audit = Metrics(), AuditLog(registry.folder)
     protocol = build_protocol(registry.limits)
     loopback, tls = _is_loopback(address.host), address.certificate is not None
-    url = f"{'https' if tls else 'http'}://{_format_host(address.host)}:{taken.getsockname()[1]}"
+    url = f"{'https' if tls else 'http'}://{_format_host(address.host)}:{listener.getsockname()[1]}"
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
@@ -118,23 +121,23 @@ def _run(
     )
     server = uvicorn.Server(config)
     app.event_stream.ended = lambda: server.should_exit or not registry.open
-    server.run(sockets=[taken])
+    server.run(sockets=[listener])
 
 
 def _check_address(address: ServerAddress, tokens: TokenStore, folder: Path) -> None:
     if not _is_loopback(address.host) and not tokens.closed():
         raise InputError(
-            f"{address.host} can be reached from elsewhere, and there are no tokens: make some first, with `novikoff"
-            f" serve token --data-dir {folder} --scope predict --name NAME`, or serve at 127.0.0.1."
+            f"{address.host} can be reached from other machines, but there are no tokens. Create one with `novikoff"
+            f" serve token --data-dir {folder} --scope predict --name NAME`, or listen on 127.0.0.1."
         )
     if (address.certificate is None) != (address.key is None):
-        raise InputError("TLS needs both --tls-certificate and --tls-key.")
+        raise InputError("TLS needs both --tls-certificate and --tls-key. Give the missing one.")
     if address.certificate is not None and address.key is not None:
         _check_certificate(address.certificate, address.key)
 
 
 def _check_certificate(certificate: str, key: str) -> None:
-    """Raise InputError if certificate and key can't be loaded, before anything else is done."""
+    """Raise InputError if the certificate and its key can't be loaded."""
     for path in (certificate, key):
         try:
             with open(path, "rb"):
@@ -145,7 +148,7 @@ def _check_certificate(certificate: str, key: str) -> None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: "")
     except (ssl.SSLError, ValueError) as problem:
         raise InputError(
-            f"{certificate} and {key} must be a certificate and its key, both PEM and without a password: {problem}."
+            f"{certificate} and {key} must be a certificate and its key in PEM format, without a password: {problem}."
         ) from None
 
 
@@ -166,9 +169,9 @@ def _format_host(host: str) -> str:
 def _bind(address: ServerAddress) -> Any:
     try:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        taken = socket.create_server((address.host, address.port), family=family, backlog=1024)
+        listener = socket.create_server((address.host, address.port), family=family, backlog=1024)
     except (OSError, OverflowError) as problem:
         why = getattr(problem, "strerror", None) or problem
-        raise InputError(f"{address.host}:{address.port} can't be listened at: {why}.") from None
-    with taken:
-        yield taken
+        raise InputError(f"Can't listen on {address.host}:{address.port}: {why}.") from None
+    with listener:
+        yield listener

@@ -1,12 +1,16 @@
-"""Pure formulas: named numbers in, a number out; and what is decided by exact computation.
+"""Learning theory as pure functions: mistake bounds, sample sizes, VC dimensions and guarantees on new data.
 
-Mistakes: `mistake_bounds`, `winnow_bounds`, `boolean_bounds`, `regret`, and by name `mistake_calculator`. From a
-stream to new data: `online_to_batch`, and in words `guarantee`. Sample sizes: `consistent`, `agnostic`, `capacity`,
-`deviation`, `lower_bound`, `hoeffding`, `binomial`, and by name `sample_size`. Sizes of classes: `hypothesis_classes`,
-`vc_dimension`. Shattering: `vc`, `radon`. Votes: `boosting`, `majority`. Live
-streams: `anytime_bounds`, `change_detection`.
+- Mistake bounds: `mistake_bounds`, `winnow_bounds`, `boolean_bounds` and `regret`; `mistake_calculator` finds them by
+  name.
+- Error on new data from a stream: `online_to_batch`; `guarantee` writes it as a sentence.
+- Sample sizes: `consistent`, `agnostic`, `capacity`, `deviation`, `lower_bound`, `hoeffding` and `binomial`;
+  `sample_size` finds them by name.
+- Sizes of hypothesis classes: `hypothesis_classes` and `vc_dimension`.
+- Shattering: `vc` and `radon`.
+- Votes: `boosting` and `majority`.
+- Live streams: `anytime_bounds` and `change_detection`.
 
-Modules are imported when they are first used.
+Modules are imported on first use.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ MODULES = {
     "vc_dimension": "vc_dimension",
     "winnow_bounds": "winnow_bounds",
 }
-"""The public modules, and where they are."""
+"""Public modules by name, with the paths that hold them."""
 
 
 def __getattr__(name: str) -> Any:

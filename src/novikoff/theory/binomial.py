@@ -1,8 +1,10 @@
-"""The error of one hypothesis from its mistakes on m independent examples, exactly: Clopper and Pearson (1934).
+"""Exact confidence bounds for the error of one hypothesis from its mistakes on m independent examples.
 
-If the true error is p, at most k mistakes in m are made with probability Σ_{i≤k} C(m, i)·p^i·(1−p)^(m−i). The largest p
-for which this is not below δ is an upper end that holds with probability 1 − δ; no method that looks at k and m only
-has a smaller one for every k. It needs no inequality, and is never above Hoeffding's p̂ + √(ln(1/δ)/(2m)).
+If the true error is p, at most k mistakes in m are made with probability Σ_{i≤k} C(m, i)·p^i·(1−p)^(m−i). The largest
+p for which this probability is at least δ is an upper bound that holds with probability 1 − δ. No method that sees
+only k and m has a smaller bound for every k. It is never above Hoeffding's p̂ + √(ln(1/δ)/(2m)).
+
+Source: Clopper and Pearson 1934.
 """
 
 from __future__ import annotations
@@ -28,15 +30,16 @@ from novikoff.theory.directed_rounding import (
 from novikoff.theory.factorials import ln_factorial
 
 NEGLIGIBLE_RATIO = Decimal("1e-25")
-"""Of the sum so far: the terms from there on are bounded as a whole."""
+"""Terms below this share of the sum so far are bounded together by a geometric series."""
 MAX_EXACT_BITS = 2000
-"""Bits of the fractions that are summed as such."""
+"""Largest number of bits of the fractions for which the tail is summed exactly."""
 MAX_EXAMPLES = 10**8
-"""Examples: beyond, the sums become long, and Hoeffding's inequality tells nearly as much."""
+"""Largest number of examples. Beyond it the sums are slow, and Hoeffding's inequality is nearly as sharp."""
 
 
 def upper(*, mistakes: int, examples: int, delta: Number) -> float:
-    """The least p with Pr[at most k mistakes in m] ≤ δ: the true error is not above it, with probability 1 − δ.
+    """Return the least p with Pr[at most k mistakes in m] ≤ δ, an upper bound on the true error with probability 1 −
+    δ.
 
     >>> round(upper(mistakes=0, examples=10, delta=0.025), 4), round(upper(mistakes=10, examples=100, delta=0.025), 4)
     (0.3085, 0.1762)
@@ -47,19 +50,20 @@ def upper(*, mistakes: int, examples: int, delta: Number) -> float:
 
 
 def lower(*, mistakes: int, examples: int, delta: Number) -> float:
-    """The largest p with Pr[at least k mistakes in m] ≤ δ: the true error is not below it, with probability 1 − δ.
+    """Return the largest p with Pr[at least k mistakes in m] ≤ δ, a lower bound on the true error with probability 1
+    − δ.
 
     >>> round(lower(mistakes=10, examples=100, delta=0.025), 4)
     0.049
     """
     k, n_examples, failed = *_check_counts(mistakes, examples), validation.check_delta(delta)
     limit = DOWN.divide(failed.numerator, failed.denominator)
-    # Mistakes and right answers change places.
+    # By symmetry: swap mistakes and correct predictions.
     return find_largest_float(lambda p: _tail_probability(n_examples - k, n_examples, 1 - p) <= limit) if k else 0.0
 
 
 def failure(*, mistakes: int, examples: int, epsilon: Number) -> float:
-    """δ = Pr[at most k mistakes in m] for an error of ε.
+    """Return δ = Pr[at most k mistakes in m] for the error ε.
 
     >>> failure(mistakes=0, examples=3, epsilon=0.5)
     0.125
@@ -69,7 +73,7 @@ def failure(*, mistakes: int, examples: int, epsilon: Number) -> float:
 
 
 def examples(*, mistakes: int, epsilon: Number, delta: Number) -> int:
-    """The least m for which k mistakes show that the error is at most ε, with probability 1 − δ.
+    """Return the least m for which k mistakes prove an error of at most ε with probability 1 − δ.
 
     >>> examples(mistakes=0, epsilon=0.05, delta=0.05), examples(mistakes=1, epsilon=0.05, delta=0.05)
     (59, 93)
@@ -85,7 +89,7 @@ def examples(*, mistakes: int, epsilon: Number, delta: Number) -> int:
     while not holds(high):
         high *= 2
         if high > MAX_EXAMPLES:
-            raise InputError(f"That would be more than {MAX_EXAMPLES:,} examples: ask for a larger ε or δ.")
+            raise InputError(f"This takes more than {MAX_EXAMPLES:,} examples: choose a larger ε or δ.")
     low = k
     while high - low > 1:
         middle = (low + high) // 2
@@ -99,7 +103,7 @@ def _check_counts(mistakes: int, examples: int) -> tuple[int, int]:
 
 
 def _tail_probability(k: int, n_examples: int, p: Fraction) -> Decimal:
-    """Pr[at most k of m], rounded up. Above the mean it is what the other tail leaves."""
+    """Return Pr[at most k of m], rounded up. Above the mean, compute 1 minus the other tail."""
     if k >= n_examples:
         return Decimal(1)
     if n_examples * p.denominator.bit_length() <= MAX_EXACT_BITS:
@@ -112,7 +116,10 @@ def _tail_probability(k: int, n_examples: int, p: Fraction) -> Decimal:
 
 
 def _sum_tail(k: int, n_examples: int, p: Fraction, side: Context) -> Decimal:
-    """Pr[at most k of m], k not above the mean: its terms from the largest on, which fall like a geometric series."""
+    """Return Pr[at most k of m] for k up to the mean, summed from the largest term down.
+
+    The terms decrease at least as fast as a geometric series, which bounds the ones that are left out.
+    """
     odds = decimal_above((1 - p) / p) if side is UP else decimal_below((1 - p) / p)
     term = total = _tail_term(k, n_examples, p, side)
     for i in range(k, 0, -1):
@@ -126,7 +133,7 @@ def _sum_tail(k: int, n_examples: int, p: Fraction, side: Context) -> Decimal:
 
 
 def _tail_term(k: int, n_examples: int, p: Fraction, side: Context) -> Decimal:
-    """C(m, k)·p^k·(1 − p)^(m − k)."""
+    """Return C(m, k)·p^k·(1 − p)^(m − k)."""
     every, some, others = (ln_factorial(n) for n in (n_examples, k, n_examples - k))
     if side is UP:
         ln = UP.subtract(UP.subtract(every.high, some.low), others.low)

@@ -1,4 +1,4 @@
-"""Mistake bounds of the Boolean concept learners, and the sizes of their classes."""
+"""Mistake bounds of the Boolean concept learners, and the sizes of their hypothesis classes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import math
 
 
 def clauses(*, features: int, literals: int) -> int:
-    """Σ C(n, i)·2^i for i = 1 … k: how many clauses of up to k literals, no variable twice, there are.
+    """Return the number of clauses with 1 to k literals over n variables, Σ_{i=1..k} C(n, i)·2^i.
+
+    A clause has no variable twice. n is `features`, k is `literals`.
 
     >>> clauses(features=3, literals=2)
     18
@@ -15,10 +17,11 @@ def clauses(*, features: int, literals: int) -> int:
 
 
 def elimination(*, features: int, literals: int = 1) -> int:
-    """M ≤ N − Σ C(n, i) + 1, N = `clauses`, for a target that is a conjunction of clauses of up to k literals.
+    """Return the bound of the elimination algorithm for conjunctions of clauses of up to k literals.
 
-    The first mistake drops, of the 2^i clauses over the same i variables, the one that is false; each later one drops
-    at least one clause. For k = 1, conjunctions, this is n + 1.
+    M ≤ N − Σ C(n, i) + 1, where N is `clauses(n, k)`, n is `features` and k is `literals`. The first mistake drops
+    one of the 2^i clauses over each set of i variables, the one that is false. Each later mistake drops at least one
+    clause. For k = 1 the bound is n + 1.
 
     >>> elimination(features=10), elimination(features=10, literals=2)
     (11, 146)
@@ -28,10 +31,10 @@ def elimination(*, features: int, literals: int = 1) -> int:
 
 
 def halving(*, hypotheses: int, errors: int = 0) -> float:
-    """M ≤ log₂|H| where a hypothesis makes no error; (e + 1)·log₂|H| + e where the best one makes e.
+    """Return the bound of the halving algorithm: log₂|H|, or (e + 1)·log₂|H| + e if the best one errs e times.
 
-    A mistake halves the version space at least. When it is empty all hypotheses come back: then each of them has made
-    an error since the last time, so this happens e times at most.
+    |H| is `hypotheses`, e is `errors`. A mistake at least halves the version space. When it is empty, all hypotheses
+    are restored. Each of them has then made an error since the last restoration, so this happens at most e times.
 
     >>> halving(hypotheses=1024), halving(hypotheses=1024, errors=2)
     (10.0, 32.0)
@@ -40,9 +43,10 @@ def halving(*, hypotheses: int, errors: int = 0) -> float:
 
 
 def rectangle(*, steps: int) -> int:
-    """M ≤ 1 + Σ_j (d_j − 1), d_j the different values of feature j among the positive examples (`steps` is the sum).
+    """Return the bound of the rectangle learner, M ≤ 1 + Σ_j (d_j − 1).
 
-    The first mistake makes the box; each later one moves a side out to another of these values.
+    d_j is the number of distinct values of feature j among the positive examples; `steps` is the sum. The first
+    mistake creates the box. Each later mistake moves a side out to another of these values.
 
     >>> rectangle(steps=18)
     19

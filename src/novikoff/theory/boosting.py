@@ -1,14 +1,14 @@
-"""What AdaBoost's rounds say of its training error: Freund and Schapire (1997).
+"""Upper bound on the training error of AdaBoost from the errors of its rounds (Freund and Schapire 1997).
 
-Round t has a hypothesis h_t that errs on ε_t of the weight of the examples, and a vote a_t > 0 with which it is heard;
-the weights of the examples that it gets wrong are multiplied by e^{a_t}. Where the vote of all says a wrong label, the
-members that are right have at most half of all votes, so that Σ_t a_t·([h_t wrong] − ½) ≥ 0, and
+Round t adds a hypothesis h_t with weighted error ε_t and vote a_t > 0. The weights of the examples that h_t gets
+wrong are multiplied by e^{a_t}. Where the weighted vote is wrong, the correct members hold at most half of all votes,
+so Σ_t a_t·([h_t wrong] − ½) ≥ 0 and
 
-    training error ≤ Π_t e^{−a_t/2}·((1 − ε_t) + ε_t·e^{a_t}).
+training error ≤ Π_t e^{−a_t/2}·((1 − ε_t) + ε_t·e^{a_t}).
 
-This holds for every h_t and every a_t, for any number of classes. With two classes and a_t = 2α_t = ln((1−ε_t)/ε_t)
-each factor is 2√(ε_t(1−ε_t)); with K classes and the votes of SAMME, a_t = ln((1−ε_t)/ε_t) + ln(K−1), it is
-K√(ε_t(1−ε_t)/(K−1)), which is below 1 only where ε_t is small enough.
+This holds for all h_t and a_t, and for any number of classes. With two classes and a_t = 2α_t = ln((1−ε_t)/ε_t)
+each factor is 2√(ε_t(1−ε_t)). With K classes and the votes of SAMME, a_t = ln((1−ε_t)/ε_t) + ln(K−1), each factor is
+K√(ε_t(1−ε_t)/(K−1)), which is below 1 only for small ε_t.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from novikoff.theory.directed_rounding import UP, Number, decimal_above, exp_abo
 UNIT_ROUNDOFF = Fraction(1, 2**53)
 """Half the distance from 1 to the next floating-point number."""
 SUM_ROUNDING_UNITS = 72
-"""What may be lost, in units, in one exponential and in the sum of any number of weights by halves."""
+"""Allowed rounding error, in units, of one exponential and of a pairwise sum of any number of weights."""
 
 
 def training_error(*, errors: Iterable[Number], classes: int = 2) -> float:
-    """Π K√(ε_t(1−ε_t)/(K−1)), rounded up; 1 where that is more.
+    """Return Π K√(ε_t(1−ε_t)/(K−1)), rounded up and at most 1; ε_t are the `errors`, K the `classes`.
 
     >>> training_error(errors=[0.5]), round(training_error(errors=[0.2, 0.1]), 9), training_error(errors=[0.1, 0.0])
     (1.0, 0.48, 0.0)
@@ -44,8 +44,10 @@ def training_error(*, errors: Iterable[Number], classes: int = 2) -> float:
 
 
 def allowed(*, errors: Sequence[Fraction], votes: Sequence[float]) -> float:
-    """Π e^{−a/2}·((1−ε) + ε·e^a), rounded up, for errors that are not below the true ones; times what the rounding of
-    the votes' sums may change; 1 where that is more."""
+    """Return Π e^{−a/2}·((1−ε) + ε·e^a), rounded up and at most 1.
+
+    The errors ε must not be below the true ones. A factor allows for the rounding of the sums of votes a.
+    """
     total, all_votes = Decimal(1), sum(map(Fraction, votes), Fraction(0))
     for wrong, vote in zip(errors, votes, strict=True):
         a = decimal_above(Fraction(vote))
@@ -56,7 +58,10 @@ def allowed(*, errors: Sequence[Fraction], votes: Sequence[float]) -> float:
 
 
 def not_below(error: float, *, rounds: int, votes: float) -> Fraction:
-    """The share of weights that was computed as `error`, rounded up: the weights are exponentials of sums of so many
-    votes, which add up to `votes`, and each was rounded."""
+    """Return an upper bound on the share of weights that was computed as `error`.
+
+    The weights are exponentials of sums of votes, which add up to `votes`; every sum and every exponential was
+    rounded.
+    """
     lost = (2 * rounds + 1) * UNIT_ROUNDOFF * Fraction(votes) + SUM_ROUNDING_UNITS * UNIT_ROUNDOFF
     return min(Fraction(1), Fraction(error) * (1 + 4 * lost))

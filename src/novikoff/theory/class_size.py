@@ -1,4 +1,4 @@
-"""How many hypotheses a class has: a whole number where it can be written, and always its logarithm."""
+"""Sizes of hypothesis classes: the exact number where it can be written, and always its logarithm."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from novikoff.theory import validation
 from novikoff.theory.directed_rounding import UP, decimal_above, ln_above, ln_below
 
 MAX_EXACT_BITS = 10**5
-"""Bits of the largest number of hypotheses that is kept as such."""
+"""Bits of the largest class size that is kept as an integer."""
 
 
 class ClassSize(NamedTuple):
-    """|H|, or what it does not exceed."""
+    """The size |H| of a hypothesis class, or an upper bound on it."""
 
     ln: Decimal
     """ln|H|, rounded up."""
     exact: int | None
-    """|H| itself, or the bound itself, where it is no longer than a hundred thousand bits."""
+    """|H| or its bound as an integer; None where it has more than `MAX_EXACT_BITS` bits."""
     formula: str
-    """|H| as it is counted, with its numbers: 3^10."""
+    """|H| as a formula with its numbers, such as 3^10."""
     bound: bool = False
-    """Whether there may be fewer."""
+    """Whether the size is only an upper bound."""
 
     @property
     def log2(self) -> Decimal:
@@ -42,7 +42,7 @@ Hypotheses = int | ClassSize
 
 
 def to_class_size(hypotheses: Any) -> ClassSize:
-    """A class of which only the number of hypotheses is told.
+    """Return the size of a class from its number of hypotheses.
 
     >>> to_class_size(8).log2
     Decimal('3')
@@ -54,7 +54,7 @@ def to_class_size(hypotheses: Any) -> ClassSize:
 
 
 def power_size(base: int, exponent: int, formula: str = "", *, bound: bool = False) -> ClassSize:
-    """base^exponent, which need not fit into memory.
+    """Return the size base^exponent, which may be too large for memory.
 
     >>> power_size(3, 10).exact, round(power_size(2, 2**1000).ln.log10())
     (59049, 301)
@@ -67,7 +67,7 @@ def power_size(base: int, exponent: int, formula: str = "", *, bound: bool = Fal
 
 
 def product_size(*sizes: ClassSize, formula: str, bound: bool = False) -> ClassSize:
-    """The product."""
+    """Return the size of a product of classes."""
     ln = Decimal(0)
     for size in sizes:
         ln = UP.add(ln, size.ln)
@@ -77,7 +77,7 @@ def product_size(*sizes: ClassSize, formula: str, bound: bool = False) -> ClassS
 
 
 def exact_size(value: int, formula: str, *, bound: bool = False) -> ClassSize:
-    """A number that was counted."""
+    """Return a size that is known as an integer."""
     return ClassSize(_ln_rounded_up(value), value, formula, bound)
 
 

@@ -1,8 +1,8 @@
-"""Logarithms, roots and powers to sixty digits, each rounded to the side that keeps a statement true.
+"""Logarithms, roots and powers with sixty digits, rounded up or down so that statements stay true.
 
-A number of examples must never come out too small, a bound on an error never too low. The decimals of Python round to a
-stated side; their logarithms, exponentials and roots are off by half a unit at most, so that the next number is safe.
-Nothing overflows: exponents go to 10^18.
+A number of examples must never be too small, and a bound on an error never too low. Python's decimals round to a
+stated side. Their logarithms, exponentials and roots are off by at most half a unit, so the neighbouring number is
+safe. Exponents reach 10^18, so nothing overflows.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from novikoff.errors import InputError
 
 PRECISION_DIGITS = 60
 MAX_EXAMPLE_DIGITS = 10_000
-"""Digits of a number of examples; more have no use."""
+"""Largest number of digits of a number of examples."""
 DECIMAL_TRAPS = [DivisionByZero, InvalidOperation]
-"""What is too large becomes infinity, which is true of an upper bound."""
+"""Traps of the decimal contexts. Overflow is not one: infinity is a valid upper bound."""
 UP = Context(prec=PRECISION_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=DECIMAL_TRAPS)
 DOWN = Context(prec=PRECISION_DIGITS, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=DECIMAL_TRAPS)
 
@@ -27,7 +27,7 @@ Number = int | float | Fraction | Decimal
 
 
 def to_fraction(value: Number) -> Fraction:
-    """The number that is meant: 0.3 is three tenths, and not the nearest sum of powers of two.
+    """Return the fraction that the decimal text of a number means: 0.3 is three tenths.
 
     >>> to_fraction(0.3)
     Fraction(3, 10)
@@ -44,12 +44,12 @@ def decimal_below(q: Fraction) -> Decimal:
 
 
 def ln_above(q: Fraction) -> Decimal:
-    """Not below ln q."""
+    """Return ln q, rounded up."""
     return UP.next_plus(UP.ln(decimal_above(q)))
 
 
 def ln_below(q: Fraction) -> Decimal:
-    """Not above ln q."""
+    """Return ln q, rounded down."""
     return DOWN.next_minus(DOWN.ln(decimal_below(q)))
 
 
@@ -59,7 +59,7 @@ def log2_above(q: Fraction) -> Decimal:
 
 
 def exp_above(x: Decimal) -> Decimal:
-    """Not below e^x; 0 is no probability, so that what is too small for any number is the smallest one."""
+    """Return e^x, rounded up. Underflow gives the smallest positive number, because 0 is not an upper bound."""
     return UP.next_plus(UP.exp(x))
 
 
@@ -68,18 +68,17 @@ def sqrt_above(x: Decimal) -> Decimal:
 
 
 def integer_above(x: Decimal) -> int:
-    """The least whole number that is not below x."""
+    """Return the least integer that is at least x."""
     if not x.is_finite() or x.adjusted() > MAX_EXAMPLE_DIGITS:
         raise InputError(
-            f"That would be more than 10^{MAX_EXAMPLE_DIGITS:,} examples: no such number is written out; choose a"
+            f"This takes more than 10^{MAX_EXAMPLE_DIGITS:,} examples, which is too large to write: choose a"
             " smaller class."
         )
     return math.ceil(x)
 
 
 def float_above(x: Decimal) -> float:
-    """The least floating-point number that is not below x, both as it is and as `to_fraction` takes it; infinity
-    where there is none.
+    """Return the least float that is at least x, as a binary number and as `to_fraction` reads it; or infinity.
 
     >>> float_above(Decimal("0.1")), float_above(Decimal("0.3")), float_above(Decimal("1e-400"))
     (0.1, 0.30000000000000004, 5e-324)
@@ -94,10 +93,10 @@ def float_below(x: Decimal) -> float:
 
 
 def find_least_float(holds: Callable[[Fraction], bool]) -> float:
-    """The least floating-point number from 0 to 1 for which it holds; 1 where it holds for none.
+    """Return the least float from 0 to 1 for which the predicate holds, or 1 where it holds for none.
 
-    What holds for a number must hold for all larger ones. Positive floating-point numbers are in the order of their
-    bits, so that these are halved.
+    The predicate must be monotone: if it holds for a number, it holds for all larger ones. Positive floats have the
+    order of their bits, so the search bisects the bits.
 
     >>> find_least_float(lambda p: 4 * p >= 1)
     0.25
@@ -111,9 +110,9 @@ def find_least_float(holds: Callable[[Fraction], bool]) -> float:
 
 
 def find_largest_float(holds: Callable[[Fraction], bool]) -> float:
-    """The largest floating-point number from 0 to 1 for which it holds; 0 where it holds for none.
+    """Return the largest float from 0 to 1 for which the predicate holds, or 0 where it holds for none.
 
-    What holds for a number must hold for all smaller ones.
+    The predicate must be monotone: if it holds for a number, it holds for all smaller ones.
     """
     low, high = 0, _BITS_OF_ONE
     while high - low > 1:
@@ -132,7 +131,7 @@ def _float_from_bits(bits: int) -> float:
 
 
 def _round_integer(number: int, context: Context) -> Decimal:
-    """A whole number to sixty digits; of huge ones only the leading bits are looked at."""
+    """Return an integer as a decimal of sixty digits. Of huge integers only the leading bits are converted."""
     extra = abs(number).bit_length() - 4 * PRECISION_DIGITS
     if extra <= 0:
         return context.create_decimal(number)
@@ -141,6 +140,6 @@ def _round_integer(number: int, context: Context) -> Decimal:
 
 
 def _power_of_two(exponent: int, context: Context) -> Decimal:
-    """2^e, rounded to the context's side: powers of decimals are off by one unit at most."""
+    """Return 2^e, rounded to the side of the context. Decimal powers are off by at most one unit."""
     found = context.power(2, exponent)
     return context.next_plus(found) if context is UP else context.next_minus(found)

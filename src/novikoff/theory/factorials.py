@@ -1,7 +1,7 @@
-"""ln n! between two decimals, for n of any length.
+"""Lower and upper bounds on ln n! for integers n of any length.
 
-Small factorials are counted. For large ones Stirling's series envelops the truth: its terms alternate, and what is left
-out lies between 0 and the first term that is left out (DLMF 5.11.1 and 5.11(ii)).
+Small factorials are computed exactly. For large n, Stirling's series is used: its terms alternate, so the remainder
+lies between 0 and the first omitted term (DLMF 5.11.1 and 5.11(ii)).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STIRLING_COEFFICIENTS = tuple(
         (43867, 244188), (-174611, 125400), (77683, 5796), (-236364091, 1506960),
     )
 )  # fmt: skip
-"""B_2k/(2k(2k−1)): the coefficients of 1/n, 1/n³, 1/n⁵ …; the last one is only a bound of what is left out."""
+"""B_2k/(2k(2k−1)): the coefficients of 1/n, 1/n³, 1/n⁵ …; the last one only bounds the remainder."""
 
 
 class DecimalInterval(NamedTuple):
@@ -32,7 +32,8 @@ class DecimalInterval(NamedTuple):
 
 @cache
 def ln_factorial(n: int) -> DecimalInterval:
-    """
+    """Return a lower and an upper bound on ln n!.
+
     >>> low, high = ln_factorial(1000)
     >>> round(low, 10) == round(high, 10)
     True
@@ -51,7 +52,7 @@ def ln_factorial(n: int) -> DecimalInterval:
 
 
 def _stirling(n: int, series: Fraction, *, up: bool) -> Decimal:
-    """(n + ½)·ln n − n + ½·ln 2π + the series."""
+    """Return (n + ½)·ln n − n + ½·ln 2π + the series."""
     side, ln, whole = (UP, ln_above, decimal_above) if up else (DOWN, ln_below, decimal_below)
     head = side.multiply(whole(Fraction(2 * n + 1, 2)), ln(Fraction(n)))
     half_ln_two_pi = side.multiply(Decimal("0.5"), ln(2 * (_PI_HIGH if up else _PI_LOW)))

@@ -1,4 +1,4 @@
-"""Formulas with their numbers put in, and numbers as they are read: rounded to the side that keeps them true."""
+"""Text of formulas with numbers substituted, and of numbers rounded to the side that keeps statements true."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from novikoff.theory.class_size import ClassSize
 from novikoff.theory.directed_rounding import UP
 
 MAX_WRITTEN_INTEGER = 10**15
-"""Whole numbers up to which are written out."""
+"""Largest integer that is written with all digits."""
 
 
 def substitute_numbers(formula: str, numbers: Mapping[str, str]) -> str:
-    """The formula with each symbol replaced; a letter inside a word is no symbol.
+    """Replace each symbol of a formula. Letters inside words are not symbols.
 
     >>> substitute_numbers("(1/ε)·(ln|H| + ln(1/δ))", {"ε": "0.1", "ln|H|": "11", "δ": "0.05"})
     '(1/0.1)·(11 + ln(1/0.05))'
@@ -27,7 +27,7 @@ def substitute_numbers(formula: str, numbers: Mapping[str, str]) -> str:
 
 
 def format_number(value: Any) -> str:
-    """A number as it was given, all its digits."""
+    """Format a number that the user gave, with all its digits."""
     if isinstance(value, ClassSize):
         return value.formula
     if isinstance(value, int):
@@ -40,7 +40,7 @@ def format_number(value: Any) -> str:
 
 
 def format_integer(value: int) -> str:
-    """A number of things; of huge ones the first digits, rounded up.
+    """Format a count. Huge ones show their first digits, rounded up.
 
     >>> format_integer(1234), format_integer(10**20 + 1)
     ('1,234', '1.001·10^20')
@@ -59,7 +59,7 @@ def format_power_of_ten(value: Decimal) -> str:
 
 
 def format_upper_bound(value: float) -> str:
-    """A bound from above, to four digits, rounded up.
+    """Format an upper bound with four digits, rounded up.
 
     >>> format_upper_bound(0.099871), format_upper_bound(1.0), format_upper_bound(2.5e-7)
     ('0.09988', '1', '2.5e-07')
@@ -72,7 +72,7 @@ def format_upper_bound(value: float) -> str:
 
 
 def format_lower_bound(value: float) -> str:
-    """A bound from below, to four digits, rounded down."""
+    """Format a lower bound with four digits, rounded down."""
     if value in (0.0, 1.0) or not math.isfinite(value):
         return f"{value:g}"
     exact = Decimal(repr(value))

@@ -1,8 +1,8 @@
-"""How many hypotheses the classes of Boolean functions of n variables have, and which VC dimension.
+"""Sizes of classes of Boolean functions of n variables.
 
-Functions are counted, not formulas, unless it is said that the number is a bound. A literal is a variable or its
-negation; a term is a conjunction of literals without a variable and its negation, a clause such a disjunction; the
-empty term is true and the empty clause false.
+Functions are counted, not formulas, unless the docstring calls the number a bound. A literal is a variable or its
+negation. A term is a conjunction of literals that has no variable twice, a clause is such a disjunction. The empty
+term is true and the empty clause is false.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from novikoff.theory.directed_rounding import UP
 from novikoff.theory.factorials import ln_factorial
 
 MAX_COEFFICIENT_BITS = 10**7
-"""Bits of binomial coefficients that are summed."""
+"""Largest number of bits of the binomial coefficients that are summed."""
 MAX_EXPONENTIAL_VARIABLES = 10**6
-"""Variables whose 2^n is still a number to work with."""
+"""Largest n for which 2^n is computed as an integer."""
 
 THRESHOLD_FUNCTIONS = (
     2, 4, 14, 104, 1_882, 94_572, 15_028_134, 8_378_070_864, 17_561_539_552_946, 144_130_531_453_121_108,
 )  # fmt: skip
-"""For n = 0 … 9 (Muroga, Tsuboi and Baugh 1970 up to 8; Gruzling 2006; OEIS A000609)."""
+"""Numbers for n = 0 … 9 (Muroga, Tsuboi and Baugh 1970 up to 8; Gruzling 2006; OEIS A000609)."""
 MONOTONE_FUNCTIONS = (
     2, 3, 6, 20, 168, 7_581, 7_828_354, 2_414_682_040_998, 56_130_437_228_687_557_907_788,
     286_386_577_668_298_411_128_469_151_667_598_498_812_366,
@@ -36,7 +36,9 @@ MONOTONE_FUNCTIONS = (
 
 
 def conjunctions(*, variables: int) -> ClassSize:
-    """3^n: each variable is in it, negated in it, or not in it. With the function that is never true: one more.
+    """Return 3^n: each variable is present, negated or absent.
+
+    The function that is always false is not counted; see `conjunctions_or_never`.
 
     >>> conjunctions(variables=10).exact
     59049
@@ -46,7 +48,7 @@ def conjunctions(*, variables: int) -> ClassSize:
 
 
 def conjunctions_or_never(*, variables: int) -> ClassSize:
-    """3^n + 1: with the function that is never true.
+    """Return 3^n + 1: the conjunctions and the function that is always false.
 
     >>> conjunctions_or_never(variables=10).exact
     59050
@@ -58,32 +60,32 @@ def conjunctions_or_never(*, variables: int) -> ClassSize:
 
 
 def disjunctions(*, variables: int) -> ClassSize:
-    """3^n, as for conjunctions."""
+    """Return 3^n, as for conjunctions."""
     return conjunctions(variables=variables)
 
 
 def monotone_conjunctions(*, variables: int) -> ClassSize:
-    """2^n: each variable is in it or not."""
+    """Return 2^n: each variable is present or absent."""
     return sizes.power_size(2, validation.check_variables(variables))
 
 
 def monotone_disjunctions(*, variables: int) -> ClassSize:
-    """2^n, as for monotone conjunctions."""
+    """Return 2^n, as for monotone conjunctions."""
     return monotone_conjunctions(variables=variables)
 
 
 def parities(*, variables: int) -> ClassSize:
-    """2^n: the parity of any set of variables."""
+    """Return 2^n, one parity for each set of variables."""
     return sizes.power_size(2, validation.check_variables(variables))
 
 
 def symmetric_functions(*, variables: int) -> ClassSize:
-    """2^(n+1): the value depends on how many variables are true."""
+    """Return 2^(n+1): the value depends on the number of true variables."""
     return sizes.power_size(2, validation.check_variables(variables) + 1)
 
 
 def k_cnf(*, variables: int, k: int) -> ClassSize:
-    """At most 2^N, N = Σ_{i≤k} C(n, i)·2^i with i ≥ 1: each clause of up to k literals is in it or not.
+    """Return the bound 2^N, N = Σ_{1≤i≤k} C(n, i)·2^i: each clause of up to k literals is present or absent.
 
     >>> k_cnf(variables=10, k=3).formula
     '2^1160'
@@ -92,12 +94,12 @@ def k_cnf(*, variables: int, k: int) -> ClassSize:
 
 
 def k_dnf(*, variables: int, k: int) -> ClassSize:
-    """At most 2^N, as for k-CNF, with terms."""
+    """Return the bound 2^N, as for k-CNF, with terms."""
     return k_cnf(variables=variables, k=k)
 
 
 def k_term_dnf(*, variables: int, k: int) -> ClassSize:
-    """At most 3^(nk): k terms, one to k of them different.
+    """Return the bound 3^(nk): k terms, of which one to k are different.
 
     >>> k_term_dnf(variables=10, k=3).formula
     '3^30'
@@ -106,13 +108,14 @@ def k_term_dnf(*, variables: int, k: int) -> ClassSize:
 
 
 def k_clause_cnf(*, variables: int, k: int) -> ClassSize:
-    """At most 3^(nk), as for k-term DNF, with clauses."""
+    """Return the bound 3^(nk), as for k-term DNF, with clauses."""
     return k_term_dnf(variables=variables, k=k)
 
 
 def k_decision_lists(*, variables: int, k: int) -> ClassSize:
-    """At most 2·3^N·N!, N the number of terms of 1 to k literals: each is left out or answers yes or no, in any order,
-    and there is a last answer (Rivest 1987).
+    """Return the bound 2·3^N·N!, N being the number of terms of 1 to k literals (Rivest 1987).
+
+    Each term is absent, answers yes or answers no; the terms have any order; the list has a default answer.
 
     >>> k_decision_lists(variables=2, k=1).exact
     3888
@@ -126,8 +129,10 @@ def k_decision_lists(*, variables: int, k: int) -> ClassSize:
 
 
 def threshold_functions(*, variables: int) -> ClassSize:
-    """Linear threshold functions: the known number up to n = 9, beyond at most 2·Σ_{i≤n} C(2^n − 1, i), the number of
-    ways to cut 2^n points in general position by a hyperplane (Schläfli; Winder 1963; Cover 1965).
+    """Return the number of linear threshold functions: exact up to n = 9, beyond that a bound.
+
+    The bound is 2·Σ_{i≤n} C(2^n − 1, i), the number of ways to divide 2^n points in general position by a hyperplane
+    (Schläfli; Winder 1963; Cover 1965).
 
     >>> threshold_functions(variables=4).exact, threshold_functions(variables=10).bound
     (1882, True)
@@ -138,12 +143,13 @@ def threshold_functions(*, variables: int) -> ClassSize:
     if n * n <= 10**4:
         count = 2 * sum(math.comb(2**n - 1, i) for i in range(n + 1))
         return sizes.exact_size(count, f"2·Σ_{{i≤{n}}} C(2^{n} − 1, i)", bound=True)
-    return sizes.power_size(2, n * n, bound=True)  # the sum is not more than this from n = 2 on
+    return sizes.power_size(2, n * n, bound=True)  # For n ≥ 2 the sum is at most this.
 
 
 def monotone_functions(*, variables: int) -> ClassSize:
-    """Functions that no variable can make false by becoming true: Dedekind's number up to n = 9, beyond at most
-    3^C(n, ⌊n/2⌋) (Hansel 1966).
+    """Return the number of monotone functions: Dedekind's number up to n = 9, beyond that a bound.
+
+    The bound is 3^C(n, ⌊n/2⌋) (Hansel 1966).
 
     >>> monotone_functions(variables=4).exact
     168
@@ -156,7 +162,7 @@ def monotone_functions(*, variables: int) -> ClassSize:
 
 
 def boolean_functions(*, variables: int) -> ClassSize:
-    """2^(2^n): all of them.
+    """Return 2^(2^n), the number of all functions.
 
     >>> boolean_functions(variables=3).exact, round(boolean_functions(variables=100).log10.log10(), 2)
     (256, Decimal('29.58'))
@@ -175,13 +181,13 @@ def _count_clauses(variables: int, k: int) -> int:
         return int(3 ** validation.check_count("n, the number of variables,", n, 1, MAX_EXPONENTIAL_VARIABLES)) - 1
     if n.bit_length() * most * most > MAX_COEFFICIENT_BITS:
         raise InputError(
-            f"Clauses of up to {most:,} of {n:,} variables are too many to be counted: choose a smaller k."
+            f"There are too many clauses of up to {most:,} of {n:,} variables to count: choose a smaller k."
         )
     return boolean_bounds.clauses(features=n, literals=most)
 
 
 class HypothesisClass(NamedTuple):
-    """A class by its name."""
+    """A named class with the function that returns its size."""
 
     size: Callable[..., ClassSize]
     about: str

@@ -1,18 +1,19 @@
-"""The error of a vote from the errors of its members, each judged on examples that it has not seen.
+"""Upper bounds on the error of a majority vote from the errors of its members on held-out examples.
 
-Where a vote errs, at least half of its members err: those for the right label are no more than those for the label that
-won. So if F is the share of members that err on a new example, Markov's inequality for F and for F² gives
+Where the vote is wrong, at least half of its members are wrong: the members that predict the correct label are at
+most as many as those that predict the winning label. Let F be the share of members that are wrong on a new example.
+Markov's inequality for F and for F² gives
 
-    error of the vote ≤ 2·E[F]  = 2·mean of the members' errors
-    error of the vote ≤ 4·E[F²] = 4·mean over all pairs of the probability that both err
+error of the vote ≤ 2·E[F]  = 2·mean of the members' errors
+error of the vote ≤ 4·E[F²] = 4·mean over all pairs of the probability that both are wrong
 
-(the second one: Masegosa, Lorenzen, Igel and Seldin 2020). Each mean is over quantities that are each seen on a sample
-of its own: the examples out of the bag of a member, or of both members of a pair. These samples overlap and are not
-independent of each other, but by Jensen's inequality E[exp(λ·mean X)] ≤ mean E[exp(λX)], so that Hoeffding's bound
-for the smallest of the samples holds for the mean.
+The second is from Masegosa, Lorenzen, Igel and Seldin (2020). Each error is measured on a sample of its own: the
+out-of-bag examples of a member, or of both members of a pair. These samples overlap and are not independent. By
+Jensen's inequality E[exp(λ·mean X)] ≤ mean E[exp(λX)], so Hoeffding's bound for the smallest sample holds for the
+mean.
 
-It is assumed that examples are independent draws from one distribution, that bags are drawn without looking at them,
-and that a member depends on the examples in its bag only.
+Assumptions: examples are independent draws from one distribution, bags are drawn without looking at the examples, and
+a member depends only on the examples in its bag.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ OUTWARD_FACTOR = 1.0 + 2.0**-40
 
 
 def single(*, seen: float, examples: int, delta: Number) -> float:
-    """2·(mean error seen + √(ln(1/δ)/(2m))), m the fewest examples of a member; 1 where that is more.
+    """Return 2·(p̂ + √(ln(1/δ)/(2m))), at most 1.
+
+    p̂ is `seen`, the mean out-of-bag error of the members; m is `examples`, the smallest sample of a member.
 
     >>> round(single(seen=0.1, examples=10_000, delta=0.05), 4)
     0.2245
@@ -34,7 +37,10 @@ def single(*, seen: float, examples: int, delta: Number) -> float:
 
 
 def pairs(*, seen: float, examples: int, delta: Number) -> float:
-    """4·(mean share seen where both err + √(ln(1/δ)/(2m))), m the fewest examples of a pair; 1 where that is more.
+    """Return 4·(p̂ + √(ln(1/δ)/(2m))), at most 1.
+
+    p̂ is `seen`, the mean share of examples on which both members of a pair are wrong; m is `examples`, the smallest
+    sample of a pair.
 
     >>> round(pairs(seen=0.02, examples=10_000, delta=0.05), 4)
     0.129
@@ -44,5 +50,5 @@ def pairs(*, seen: float, examples: int, delta: Number) -> float:
 
 def _bound_mean(seen: float, examples: int, delta: Number) -> float:
     if not 0.0 <= seen <= 1.0:
-        raise InputError(f"The mean that was seen must be from 0 to 1, but is {seen}.")
+        raise InputError(f"seen, the observed mean, must be from 0 to 1, got {seen}.")
     return 1.0 if examples < 1 else seen * OUTWARD_FACTOR + agnostic.error(hypotheses=1, examples=examples, delta=delta)

@@ -1,8 +1,8 @@
-"""Mistake bounds, each a function of measured numbers.
+"""Mistake bounds of the additive learners and of weighted majority, as functions of measured numbers.
 
-u is any vector, the witness. R = max‖x_t‖, γ = min y_t·u·x_t for ‖u‖ = 1, L = Σ max(0, 1 − y_t·u·x_t). Every u gives a
-true bound, a better u a tighter one. A bound on the number of updates bounds the mistakes too where every mistake is an
-update, which holds for all learners here.
+u is any vector, the witness. R = max‖x_t‖, γ = min y_t·u·x_t for ‖u‖ = 1, L = Σ max(0, 1 − y_t·u·x_t). Every u gives
+a valid bound; a better u gives a tighter one. All learners here update on every mistake, so a bound on the number of
+updates also bounds the mistakes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import math
 from novikoff.errors import InputError
 
 ROUNDING_PER_EXAMPLE = 16.0 * 2.0**-52
-"""What a few roundings of votes in one example may come to."""
+"""Largest relative rounding error of the votes from one example."""
 
 
 def novikoff(*, radius: float, margin: float) -> float:
-    """M ≤ (R/γ)², for ‖u‖ = 1 with y_t·u·x_t ≥ γ > 0 for all t (Novikoff 1962).
+    """Return M ≤ (R/γ)², for ‖u‖ = 1 with y_t·u·x_t ≥ γ > 0 for all t (Novikoff 1962).
+
+    R is `radius`, γ is `margin`.
 
     >>> novikoff(radius=1.0, margin=0.1)
     100.0
@@ -26,7 +28,9 @@ def novikoff(*, radius: float, margin: float) -> float:
 
 
 def hinge_plain(*, radius: float, norm: float, loss: float) -> float:
-    """M ≤ R²‖u‖² + 2L, for any u, in any order of the examples.
+    """Return M ≤ R²‖u‖² + 2L, for any u and any order of the examples.
+
+    R is `radius`, ‖u‖ is `norm`, L is `loss`.
 
     >>> hinge_plain(radius=1.0, norm=10.0, loss=0.0)
     100.0
@@ -35,7 +39,9 @@ def hinge_plain(*, radius: float, norm: float, loss: float) -> float:
 
 
 def hinge(*, radius: float, norm: float, loss: float) -> float:
-    """M ≤ (a + 2L + √(a² + 4aL))/2 with a = R²‖u‖²: what (M − L)² ≤ a·M says about M; never above `hinge_plain`.
+    """Return M ≤ (a + 2L + √(a² + 4aL))/2 with a = R²‖u‖², the solution of (M − L)² ≤ a·M.
+
+    R is `radius`, ‖u‖ is `norm`, L is `loss`. The bound is never above `hinge_plain`.
 
     >>> hinge(radius=1.0, norm=10.0, loss=0.0)
     100.0
@@ -45,7 +51,9 @@ def hinge(*, radius: float, norm: float, loss: float) -> float:
 
 
 def this_run(*, energy: float, norm: float, loss: float) -> float:
-    """M ≤ L + ‖u‖√S with S = Σ‖x_t‖² over the mistakes made: explains this very run, says nothing of another order.
+    """Return M ≤ L + ‖u‖√S for this run only, with S = Σ‖x_t‖² over the mistakes that were made.
+
+    S is `energy`, ‖u‖ is `norm`, L is `loss`.
 
     >>> this_run(energy=4.0, norm=1.5, loss=1.0)
     4.0
@@ -56,10 +64,14 @@ def this_run(*, energy: float, norm: float, loss: float) -> float:
 def weighted_majority(
     *, experts: int, mistakes: int, beta: float, fixed_share: float = 0.0, examples: int = 0
 ) -> float:
-    """M ≤ (ln N + M*·ln(1/β)) / (ln(2/(1+β)) − ln(1/(1−α))): predictions by the most votes of N experts, the best of
-    whom makes M* mistakes; a vote is multiplied by β when its expert errs, and of all votes a share α is dealt out
-    evenly when the prediction errs (Littlestone and Warmuth 1994; Herbster and Warmuth 1998). Infinite where α deals
-    out more than β takes. Votes are rounded a few times in each of so many `examples`, which is allowed for.
+    """Return M ≤ (ln N + M*·ln(1/β)) / (ln(2/(1+β)) − ln(1/(1−α))) for the weighted majority of N experts.
+
+    N is `experts`, M* is `mistakes` (those of the best expert), β is `beta`, α is `fixed_share`. The vote of an
+    expert is multiplied by β when it is wrong. When the prediction is wrong, the share α of the total weight is
+    redistributed uniformly. The bound is infinite where α redistributes more than β removes. It allows for the
+    rounding of the votes in each of `examples` steps.
+
+    Source: Littlestone and Warmuth 1994; Herbster and Warmuth 1998.
 
     >>> round(weighted_majority(experts=4, mistakes=100, beta=0.8), 1)
     224.9
@@ -68,7 +80,7 @@ def weighted_majority(
     """
     if not (0.0 < beta < 1.0 and 0.0 <= fixed_share < 1.0):
         raise InputError(
-            f"beta must be above 0, fixed_share not below it, and both below 1: {beta!r} and {fixed_share!r} came."
+            f"beta must be between 0 and 1 and fixed_share from 0 to below 1, got {beta!r} and {fixed_share!r}."
         )
     gain = math.log(2.0 / (1.0 + beta)) - math.log(1.0 / (1.0 - fixed_share)) - ROUNDING_PER_EXAMPLE
     if not gain > ROUNDING_PER_EXAMPLE:
@@ -78,7 +90,9 @@ def weighted_majority(
 
 
 def squared_slack(*, radius: float, margin: float, slack: float) -> float:
-    """M ≤ ((R + D₂)/γ)², for ‖u‖ = 1, any γ > 0, D₂² = Σ max(0, γ − y_t·u·x_t)² (Freund and Schapire 1999).
+    """Return M ≤ ((R + D₂)/γ)², for ‖u‖ = 1, any γ > 0, D₂² = Σ max(0, γ − y_t·u·x_t)².
+
+    R is `radius`, γ is `margin`, D₂ is `slack` (Freund and Schapire 1999).
 
     >>> squared_slack(radius=1.0, margin=0.5, slack=1.0)
     16.0
@@ -88,9 +102,10 @@ def squared_slack(*, radius: float, margin: float, slack: float) -> float:
 
 
 def thick_radius(*, radius: float, width: float) -> float:
-    """√(R² + 2g): what takes the place of R when every y·w·x < g is an update, for a learner of rate 1.
+    """Return √(R² + 2g), which replaces R for a learner of rate 1 that updates on every y·w·x < g.
 
-    An update then lengthens ‖w‖² by at most R² + 2g instead of R²; the rest of each proof stays as it is.
+    R is `radius`, g is `width`. An update then lengthens ‖w‖² by at most R² + 2g instead of R². The rest of each
+    proof is unchanged.
 
     >>> thick_radius(radius=1.0, width=1.5)
     2.0
@@ -99,7 +114,9 @@ def thick_radius(*, radius: float, width: float) -> float:
 
 
 def margin_perceptron(*, radius: float, margin: float, epsilon: float) -> float:
-    """Updates ≤ 2(R/(εγ))² + 2R/(εγ), for data with margin ≥ γ; with ε = ½ it is 8(R/γ)² + 4R/γ.
+    """Return the bound on updates 2(R/(εγ))² + 2R/(εγ), for data with margin ≥ γ.
+
+    R is `radius`, γ is `margin`, ε is `epsilon`. With ε = ½ the bound is 8(R/γ)² + 4R/γ.
 
     >>> margin_perceptron(radius=1.0, margin=0.5, epsilon=0.5)
     40.0
@@ -110,7 +127,9 @@ def margin_perceptron(*, radius: float, margin: float, epsilon: float) -> float:
 
 
 def additive(*, norm2: float, radius2: float, margin: float) -> float:
-    """M_p = ‖u‖₂²·max‖x‖₂² / (min y·u·x)²: what additive updates pay for this target.
+    """Return M_p = ‖u‖₂²·max‖x‖₂² / (min y·u·x)², the bound of additive updates for the target u.
+
+    ‖u‖₂ is `norm2`, max‖x‖₂ is `radius2`, min y·u·x is `margin`.
 
     >>> additive(norm2=2.0, radius2=3.0, margin=1.0)
     36.0
@@ -120,7 +139,9 @@ def additive(*, norm2: float, radius2: float, margin: float) -> float:
 
 
 def multiplicative(*, features: int, norm1: float, radius_inf: float, margin: float) -> float:
-    """M_w = 2·ln n·‖u‖₁²·max‖x‖_∞² / (min y·u·x)²: what multiplicative updates pay for it.
+    """Return M_w = 2·ln n·‖u‖₁²·max‖x‖_∞² / (min y·u·x)², the bound of multiplicative updates for the target u.
+
+    n is `features`, ‖u‖₁ is `norm1`, max‖x‖_∞ is `radius_inf`, min y·u·x is `margin`.
 
     >>> round(multiplicative(features=1000, norm1=2.0, radius_inf=1.0, margin=1.0), 2)
     55.26
@@ -130,18 +151,20 @@ def multiplicative(*, features: int, norm1: float, radius_inf: float, margin: fl
 
 
 def p_norm(*, p: float, radius_p: float, norm_q: float, margin: float) -> float:
-    """M ≤ (p−1)·(X_p·‖u‖_q/γ)², 1/p + 1/q = 1, p ≥ 2 (Grove, Littlestone and Schuurmans 2001).
+    """Return M ≤ (p−1)·(X_p·‖u‖_q/γ)², 1/p + 1/q = 1, p ≥ 2 (Grove, Littlestone and Schuurmans 2001).
+
+    X_p is `radius_p`, ‖u‖_q is `norm_q`, γ is `margin`.
 
     >>> p_norm(p=2.0, radius_p=1.0, norm_q=1.0, margin=0.1)
     100.0
     """
     _check_positive(margin=margin)
     if p < 2.0:
-        raise InputError(f"p must be at least 2, but is {p}.")
+        raise InputError(f"p must be at least 2, got {p}.")
     return (p - 1.0) * (radius_p * norm_q / margin) ** 2
 
 
 def _check_positive(**numbers: float) -> None:
     for name, value in numbers.items():
         if not value > 0.0:
-            raise InputError(f"{name} must be above 0 for this bound, but is {value}.")
+            raise InputError(f"{name} must be above 0 for this bound, got {value}.")

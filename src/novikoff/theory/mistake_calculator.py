@@ -1,4 +1,4 @@
-"""Mistake bounds as questions and answers: named numbers in, the number of mistakes and the formula with them out."""
+"""Calculator for mistake bounds: named numbers in, the number of mistakes and the filled-in formula out."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from novikoff.theory.directed_rounding import UP, float_above
 from novikoff.theory.formula_text import format_number, substitute_numbers
 
 ROUNDING_TOLERANCE = 1e-12
-"""The formulas are in double precision: so much is added before a count is rounded down."""
+"""Added before a count is rounded down, because the formulas use double precision."""
 INTEGER_PARAMETERS = {"features", "literals", "errors", "steps", "gained", "hypotheses"}
-"""Numbers that count something."""
+"""Parameters that are counts."""
 ZERO_ALLOWED_PARAMETERS = {"loss", "slack", "errors", "energy", "steps"}
 
 
 def halving(*, hypotheses: Hypotheses, errors: int = 0) -> float:
-    """`concepts.halving`, for classes that are too large to be written, too."""
+    """Compute `boolean_bounds.halving`, also for classes whose size is too large to write."""
     return float_above(UP.add(UP.multiply(errors + 1, to_class_size(hypotheses).log2), errors))
 
 
@@ -55,7 +55,7 @@ class MistakeBound(NamedTuple):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """By name: the default, or `inspect.Parameter.empty` where it must be given."""
+        """Defaults by name, `inspect.Parameter.empty` for required parameters."""
         return {name: each.default for name, each in inspect.signature(self.compute).parameters.items()}
 
 
@@ -119,13 +119,13 @@ MISTAKE_BOUNDS = {
     "winnow": MistakeBound(
         winnow_with_defaults,
         "u + (n + u·(α − 1)·θ)·α/((α − 1)·θ) with u = k·(1 + log_α(θ))",
-        f"{DISJUNCTION_ASSUMPTION}; α = 2 and θ = n unless told: 2 + 3k(1 + log₂ n)",
+        f"{DISJUNCTION_ASSUMPTION}; α = 2 and θ = n by default: 2 + 3k(1 + log₂ n)",
         "Littlestone 1988",
     ),
     "winnow-elimination": MistakeBound(
         winnow_elimination_with_defaults,
         "α·k·(1 + log_α(θ)) + n/θ",
-        f"{DISJUNCTION_ASSUMPTION}; α = 2 and θ = n unless told: 1 + 2k(1 + log₂ n)",
+        f"{DISJUNCTION_ASSUMPTION}; α = 2 and θ = n by default: 1 + 2k(1 + log₂ n)",
         "Littlestone 1988, Winnow1",
     ),
     "winnow-r": MistakeBound(
@@ -149,13 +149,13 @@ MISTAKE_BOUNDS = {
     "elimination": MistakeBound(
         boolean_bounds.elimination,
         "Σ_{i≤k} C(n, i)·(2^i − 1) + 1",
-        "the target is a conjunction of clauses of up to k literals (k = 1 unless told: n + 1)",
+        "the target is a conjunction of clauses of up to k literals (k = 1 by default: n + 1)",
         "Valiant 1984; Blum 1998",
     ),
     "halving": MistakeBound(
         halving,
         "(e + 1)·log₂|H| + e",
-        "the best hypothesis of the class makes e errors (0 unless told)",
+        "the best hypothesis of the class makes e errors (0 by default)",
         "Angluin 1988; Littlestone 1988",
     ),
     "rectangle": MistakeBound(
@@ -165,12 +165,12 @@ MISTAKE_BOUNDS = {
 
 
 class MistakeAnswer(NamedTuple):
-    """How many mistakes a theorem allows."""
+    """The number of mistakes that a theorem allows."""
 
     law: str
     bound: float
     most: int | None
-    """The bound as a whole number, rounded down; None where there is no bound."""
+    """The bound, rounded down to an integer; None where there is no bound."""
     given: dict[str, Any]
     formula: str
     filled: str
@@ -189,7 +189,7 @@ class MistakeAnswer(NamedTuple):
 
 
 def allowed(law: str, **given: Any) -> MistakeAnswer:
-    """The bound of that name.
+    """Return the answer of the bound with this name.
 
     >>> print(allowed("novikoff", radius=1.0, margin=0.1).sentence)
     At most 100 mistakes are made, in any order of the examples.
@@ -231,9 +231,7 @@ def _check_parameters(law: str, mistake_bound: MistakeBound, numbers: dict[str, 
     strange = [name for name in numbers if name not in mistake_bound.parameters]
     if missing or strange:
         needed = ", ".join(f"{name} ({SYMBOLS[name]})" for name in mistake_bound.parameters)
-        raise InputError(
-            f"{law} must be told {needed}: {', '.join(missing or strange)} is {_describe_problem(missing)}."
-        )
+        raise InputError(f"{law} needs {needed}: {', '.join(missing or strange)} is {_describe_problem(missing)}.")
     for name, value in numbers.items():
         _check_parameter(name, value)
 
@@ -252,12 +250,12 @@ def _check_parameter(name: str, value: Any) -> None:
         return
     elif not math.isfinite(value) or value < 0.0 or (value == 0.0 and least):
         limit = "at least 0" if least == 0 else "above 0"
-        raise InputError(f"{SYMBOLS[name]} ({name}) must be a number {limit}, but is {value}.")
+        raise InputError(f"{SYMBOLS[name]} ({name}) must be a number {limit}, got {value}.")
 
 
 def _build_sentence(law: str, mistake_bound: MistakeBound, most: int | None) -> str:
     if most is None:
         small = law == "balanced-winnow"
-        return f"There is no bound: {'η must be below 2γ/(‖u‖₁·‖x‖_∞²)' if small else 'it would be above 10^308'}."
+        return f"There is no bound: {'η must be below 2γ/(‖u‖₁·‖x‖_∞²)' if small else 'its value is above 10^308'}."
     order = "in this run" if law == "this-run" else "in any order of the examples"
     return f"At most {format_number(most)} {mistake_bound.counts} are made, {order}."

@@ -1,8 +1,9 @@
-"""From mistakes on a stream to the error on new data, for examples that are drawn independently from one distribution.
+"""Bounds on the error on new data from the mistakes on a stream of independent draws from one distribution.
 
-M of m examples were predicted wrongly, in progressive validation: H_0 predicts the first, H_1, which has seen one,
-the second, and so on to H_(m−1). What the sentences below say holds with probability at least 1 − δ over the stream,
-but for random stopping, which is about a mean. Numbers are rounded to the side that keeps them true.
+Progressive validation predicts each of m examples before learning it; M predictions are wrong. Hypothesis H_0
+predicts the first example, H_1 (after one example) the second, and so on to H_(m−1). Each bound holds with
+probability at least 1 − δ over the stream, except `random_stopping`, which is about a mean. Results are rounded to
+the safe side.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ from novikoff.theory.directed_rounding import (
 
 
 def progressive(*, mistakes: int, examples: int, delta: Number) -> float:
-    """The mean error of the hypotheses that were used is at most M/m + √(ln(1/δ)/(2m)) (Blum, Kalai, Langford 1999).
+    """Return M/m + √(ln(1/δ)/(2m)), a bound on the mean error of the hypotheses H_0 … H_(m−1).
+
+    M is `mistakes`, m is `examples`, δ is `delta` (Blum, Kalai and Langford 1999).
 
     >>> round(progressive(mistakes=100, examples=1000, delta=0.05), 4)
     0.1387
@@ -40,7 +43,9 @@ def progressive(*, mistakes: int, examples: int, delta: Number) -> float:
 
 
 def random_stopping(*, mistakes: int, examples: int) -> float:
-    """M/m: the expected error of the hypothesis at a time that is drawn at random, in the mean over all streams.
+    """Return M/m, the expected error of a hypothesis drawn uniformly from H_0 … H_(m−1), over all streams.
+
+    M is `mistakes`, m is `examples`.
 
     >>> random_stopping(mistakes=100, examples=1000)
     0.1
@@ -49,7 +54,10 @@ def random_stopping(*, mistakes: int, examples: int) -> float:
 
 
 def voted(*, mistakes: int, examples: int, delta: Number) -> float:
-    """The vote of the hypotheses that were used: 2·(M/m + √(ln(1/δ)/(2m))). Where the vote errs, half of them do.
+    """Return 2·(M/m + √(ln(1/δ)/(2m))), a bound for the vote of H_0 … H_(m−1).
+
+    M is `mistakes`, m is `examples`, δ is `delta`. Where the vote is wrong, at least half of the hypotheses are
+    wrong.
 
     >>> round(voted(mistakes=100, examples=1000, delta=0.05), 4)
     0.2774
@@ -58,14 +66,14 @@ def voted(*, mistakes: int, examples: int, delta: Number) -> float:
     return float_above(UP.multiply(2, UP.add(share, _deviation(ln_above(1 / failed), 2 * many))))
 
 
-# --- One of them, chosen by how long it lasts ---
+# --- One hypothesis, chosen by its run without a mistake ---
 
 
 def trial_length(*, stretch: int, epsilon: Number, delta: Number) -> int:
-    """Controlled testing: (1/ε)·ln(1/δ_i) examples in a row without a mistake, δ_i = δ/(i + 2)², show an error of at
-    most ε of the hypothesis of stretch i = 0, 1, 2 …
+    """Return the number of examples without a mistake that proves an error of at most ε in controlled testing.
 
-    One whose error is above ε lasts so long with probability below (1 − ε)^n ≤ δ_i, and Σ δ_i < δ.
+    It is (1/ε)·ln(1/δ_i) with δ_i = δ/(i + 2)², where i = 0, 1, 2 … is `stretch`, ε is `epsilon` and δ is `delta`. A
+    hypothesis with error above ε survives that long with probability below (1 − ε)^n ≤ δ_i, and Σ δ_i < δ.
 
     >>> [trial_length(stretch=i, epsilon=0.1, delta=0.05) for i in (0, 1, 100)]
     [44, 52, 123]
@@ -76,7 +84,9 @@ def trial_length(*, stretch: int, epsilon: Number, delta: Number) -> int:
 
 
 def trial_lengths(*, first: int, count: int, epsilon: Number, delta: Number) -> list[int]:
-    """Those of many stretches, sooner: floating-point numbers decide where they are far enough from a whole one.
+    """Return `trial_length` for `count` consecutive stretches.
+
+    Floating-point arithmetic decides wherever the result is far enough from an integer.
 
     >>> trial_lengths(first=0, count=3, epsilon=0.1, delta=0.05)
     [44, 52, 58]
@@ -90,10 +100,10 @@ def trial_lengths(*, first: int, count: int, epsilon: Number, delta: Number) -> 
 
 
 def stretch_length(*, changes: int, epsilon: Number, delta: Number) -> int:
-    """Next-stretch: (1/ε)·ln(M/δ) examples in a row without a mistake, for a learner that changes M times at most.
+    """Return (1/ε)·ln(M/δ), the number of examples without a mistake that next-stretch needs.
 
-    After M changes the error is 0, so that M hypotheses need the test; and of M·n examples some n in a row pass, or all
-    M changes are made.
+    M is `changes`, the maximum number of changes of the learner; ε is `epsilon` and δ is `delta`. After M changes the
+    error is 0, so M hypotheses need the test. Among M·n examples, either n in a row pass or all M changes occur.
 
     >>> stretch_length(changes=100, epsilon=0.1, delta=0.05)
     77
@@ -104,7 +114,7 @@ def stretch_length(*, changes: int, epsilon: Number, delta: Number) -> int:
 
 
 def sample_size(*, changes: int, epsilon: Number, delta: Number) -> int:
-    """(M/ε)·ln(M/δ), as M stretches: so many examples are enough for next-stretch.
+    """Return (M/ε)·ln(M/δ) as M stretches, a number of examples that is enough for next-stretch.
 
     >>> sample_size(changes=100, epsilon=0.1, delta=0.05)
     7700
@@ -113,14 +123,16 @@ def sample_size(*, changes: int, epsilon: Number, delta: Number) -> int:
 
 
 def max_mistakes(*, radius: Number, margin: Number, width: Number = 0) -> int:
-    """The whole number in (R/γ)², for the Perceptron; in (R² + 2g)/γ² where it updates on every y·w·x < g.
+    """Return ⌊(R/γ)²⌋ for the Perceptron, or ⌊(R² + 2g)/γ²⌋ where it updates on every y·w·x < g.
+
+    R is `radius`, γ is `margin`, g is `width`.
 
     >>> max_mistakes(radius=1, margin=0.1), max_mistakes(radius=1, margin=0.1, width=0.5)
     (100, 200)
     """
     for name, value in (("R, the radius,", radius), ("γ, the margin,", margin)):
         if isinstance(value, bool) or not isinstance(value, Number) or not 0 < value < math.inf:
-            raise InputError(f"{name} must be a number above 0, but is {value!r}.")
+            raise InputError(f"{name} must be a number above 0, got {value!r}.")
     ratio = to_fraction(radius) / to_fraction(margin)
     if ratio < 1:
         raise InputError(
@@ -131,10 +143,11 @@ def max_mistakes(*, radius: Number, margin: Number, width: Number = 0) -> int:
 
 
 def survivor(*, stretch: int, length: int, delta: Number) -> float:
-    """The hypothesis of stretch i = 0, 1, 2 … that was right S times in a row: 1 − δ_i^(1/S), δ_i = δ/((i+1)(i+2)).
+    """Return 1 − δ_i^(1/S), δ_i = δ/((i+1)(i+2)), a bound for a hypothesis that was correct S times in a row.
 
-    One with error p lasts s examples with probability (1 − p)^s, so that (1 − p)^S < δ_i has a probability below δ_i;
-    Σ δ_i = δ. It holds for all stretches at once and at any time, hence for the longest.
+    i = 0, 1, 2 … is `stretch`, S is `length`, δ is `delta`. A hypothesis with error p survives S examples with
+    probability (1 − p)^S, so (1 − p)^S < δ_i has probability below δ_i, and Σ δ_i = δ. The bound holds for all
+    stretches at once and at any time, hence for the longest.
 
     >>> round(survivor(stretch=7, length=1000, delta=0.05), 4)
     0.0072
@@ -143,15 +156,17 @@ def survivor(*, stretch: int, length: int, delta: Number) -> float:
     many = validation.check_count("S, the length of the stretch,", length, 1)
     failed = validation.check_delta(delta) / ((number + 1) * (number + 2))
     power = UP.divide(ln_above(1 / failed), decimal_below(Fraction(many)))
-    # For tiny powers the difference has no digits left, and 1 − e^(−x) ≤ x has all of them.
+    # For tiny powers the difference cancels, while the upper bound 1 − e^(−x) ≤ x is accurate.
     return min(1.0, float_above(min(power, UP.subtract(1, DOWN.next_minus(DOWN.exp(-power))))))
 
 
-# --- One of them, chosen by its mistakes later on ---
+# --- One hypothesis, chosen by its later mistakes ---
 
 
 def penalised(*, mistakes: int, examples: int, delta: Number) -> float:
-    """The suffix hypothesis with the least penalised error: M/m + 6·√(ln(2(m+1)/δ)/m) (Cesa-Bianchi et al. 2004).
+    """Return M/m + 6·√(ln(2(m+1)/δ)/m), a bound for the suffix hypothesis with the least penalised error.
+
+    M is `mistakes`, m is `examples`, δ is `delta` (Cesa-Bianchi, Conconi and Gentile 2004).
 
     >>> round(penalised(mistakes=100, examples=100_000, delta=0.05), 4)
     0.075
@@ -161,8 +176,10 @@ def penalised(*, mistakes: int, examples: int, delta: Number) -> float:
 
 
 def penalised_error(*, mistakes: int, left: int, examples: int, delta: Number) -> float:
-    """What that choice makes least: k/n + √(ln(2m(m+1)/δ)/(2n)), k mistakes on the n of m examples that came after the
-    hypothesis was there. By Hoeffding no hypothesis has an error above it, but for a probability of δ/(2(m+1)).
+    """Return k/n + √(ln(2m(m+1)/δ)/(2n)), the penalised error that the choice minimizes.
+
+    k is `mistakes` on the n examples (`left`) that followed the hypothesis, out of m (`examples`). By Hoeffding's
+    inequality no hypothesis has an error above it, except with probability δ/(2(m+1)).
 
     >>> round(penalised_error(mistakes=3, left=900, examples=1000, delta=0.05), 4)
     0.1019
@@ -170,16 +187,16 @@ def penalised_error(*, mistakes: int, left: int, examples: int, delta: Number) -
     many, failed = validation.check_examples(examples), validation.check_delta(delta)
     share, rest = _mistake_rate(mistakes, left)
     if rest > many:
-        raise InputError(f"n, the examples that came after, can't be more than all of them: {rest}, {many}.")
+        raise InputError(f"n, the later examples, can't be more than m, all examples: got n = {rest}, m = {many}.")
     return float_above(UP.add(share, _deviation(ln_above(2 * many * (many + 1) / failed), 2 * rest)))
 
 
 def _mistake_rate(mistakes: int, examples: int) -> tuple[Decimal, int]:
-    """M/m, rounded up, and m."""
+    """Return M/m, rounded up, and m."""
     many = validation.check_examples(examples)
     return decimal_above(Fraction(validation.check_count("M, the number of mistakes,", mistakes, 0, many), many)), many
 
 
 def _deviation(ln: Decimal, many: int) -> Decimal:
-    """√(ln/many), rounded up."""
+    """Return √(ln/many), rounded up."""
     return sqrt_above(UP.divide(ln, decimal_below(Fraction(many))))

@@ -1,7 +1,7 @@
-"""Regret: how far the summed loss of the weights used can exceed that of any fixed u.
+"""Regret bounds: how far the total loss of a learner can exceed that of any fixed vector u.
 
 Σ ℓ_t(w_t) − Σ ℓ_t(u) ≤ regret. On a mistake the hinge loss is at least 1, the logistic loss at least ln 2 and the
-squared loss at least ½, so that each also bounds the mistakes.
+squared loss at least ½. A regret bound therefore also bounds the mistakes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ MIN_LOSS_OF_MISTAKE = {"hinge": 1.0, "logistic": math.log(2.0), "squared": 0.5}
 
 
 def constant_step(*, learning_rate: float, norm: float, energy: float) -> float:
-    """‖u‖²/(2r) + (r/2)·Σ‖g_t‖², for gradient steps of constant rate from w = 0 and convex losses (Zinkevich 2003).
+    """Return ‖u‖²/(2r) + (r/2)·Σ‖g_t‖², for gradient steps of constant rate r from w = 0 and convex losses.
+
+    r is `learning_rate`, ‖u‖ is `norm`, Σ‖g_t‖² is `energy` (Zinkevich 2003).
 
     >>> constant_step(learning_rate=0.5, norm=2.0, energy=8.0)
     6.0
@@ -24,7 +26,9 @@ def constant_step(*, learning_rate: float, norm: float, energy: float) -> float:
 
 
 def adagrad(*, learning_rate: float, diameter: float, roots: float) -> float:
-    """(D²/(2r) + r)·Σ_j √G_j with D = max_t ‖w_t − u‖_∞ and G_j = Σ g_{t,j}² (Duchi, Hazan and Singer 2011).
+    """Return (D²/(2r) + r)·Σ_j √G_j with D = max_t ‖w_t − u‖_∞ and G_j = Σ_t g_{t,j}².
+
+    r is `learning_rate`, D is `diameter`, Σ_j √G_j is `roots` (Duchi, Hazan and Singer 2011).
 
     >>> adagrad(learning_rate=1.0, diameter=2.0, roots=3.0)
     9.0
@@ -34,7 +38,9 @@ def adagrad(*, learning_rate: float, diameter: float, roots: float) -> float:
 
 
 def mistakes(*, loss_name: str, loss: float, regret: float) -> float:
-    """M ≤ (Σ ℓ_t(u) + regret) / (the least loss of a mistake).
+    """Return M ≤ (Σ ℓ_t(u) + regret) / (the least loss of a mistake).
+
+    Σ ℓ_t(u) is `loss`; `loss_name` selects the least loss of a mistake.
 
     >>> mistakes(loss_name="squared", loss=1.0, regret=2.0)
     6.0
@@ -44,4 +50,4 @@ def mistakes(*, loss_name: str, loss: float, regret: float) -> float:
 
 def _check_positive(learning_rate: float) -> None:
     if not learning_rate > 0.0:
-        raise InputError(f"learning_rate must be above 0 for this bound, but is {learning_rate}.")
+        raise InputError(f"learning_rate must be above 0 for this bound, got {learning_rate}.")

@@ -1,4 +1,4 @@
-"""What the numbers of a question may be; anything else is refused with a sentence."""
+"""Validation of the numbers that theory functions take; errors name the symbol and the allowed range."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Shattering decided by computation, and the VC dimension and growth function that follow.
 
-A class shatters points if it has a set for every labelling of them. What decides whether it has one is a consistency
-oracle: a function of points and labels that gives a consistent hypothesis, or None. Those of half-lines, intervals,
-half-spaces and boxes are in `geometric`; a finite class is a list of sets, or a table; any other function will do.
+A class shatters points if it has a set for every labelling of them. A consistency oracle decides that: a function of
+points and labels that returns a consistent hypothesis, or None. `geometry.shattering` has the oracles of half-lines,
+intervals, half-spaces and boxes. A finite class is a list of sets or a table. Any other function is allowed.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from novikoff.theory.geometry.points import Labels, parse_points
 from novikoff.theory.geometry.shattering import GEOMETRIC, HALF_LINES, HALF_SPACES, INTERVALS, RECTANGLES, ConceptClass
 
 MAX_POINTS = 16
-"""Of which all labellings are tried."""
+"""Largest number of points of which all labellings are tried."""
 MAX_LABELLINGS = 10**6
 
 Oracle = Callable[[Sequence[Any], Labels], object | None]
 
 
 class Shattering(NamedTuple):
-    """Every labelling with a hypothesis that has it, or one labelling that no hypothesis has."""
+    """Every labelling with a hypothesis that realizes it, or one labelling that no hypothesis realizes."""
 
     points: tuple[Any, ...]
     shattered: bool
     hypotheses: dict[Labels, object]
-    """Where the points are shattered: one for each labelling. Otherwise those that were found before the end."""
+    """One hypothesis for each labelling if the points are shattered, otherwise those found so far."""
     missing: Labels | None
     why: str
-    """Why there is none, where a theorem tells."""
+    """The reason why there is no hypothesis, if a theorem gives one."""
 
 
 def shattering(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> Shattering:
-    """Whether the class shatters the points.
+    """Decide whether the class shatters the points.
 
     >>> corners = [(0, 0), (1, 1), (1, 0), (0, 1)]
     >>> shattering(HALF_SPACES, corners[:3]).shattered
@@ -45,7 +45,7 @@ def shattering(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> Shatte
     >>> found = shattering(HALF_SPACES, corners)
     >>> found.shattered, found.missing
     (False, (False, False, True, True))
-    >>> def even(points, labels):  # a class of one's own: all points or none
+    >>> def even(points, labels):  # a user-defined class: all points or none
     ...     return labels[0] if len(set(labels)) == 1 else None
     >>> shattering(even, "ab").missing
     (True, False)
@@ -55,7 +55,7 @@ def shattering(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> Shatte
     if refuted is not None:
         return Shattering(places, False, {}, *refuted)
     if len(places) > MAX_POINTS:
-        raise InputError(f"All labellings of at most {MAX_POINTS} points are tried, but there are {len(places)}.")
+        raise InputError(f"All labellings can be tried for at most {MAX_POINTS} points, got {len(places)}.")
     found: dict[Labels, object] = {}
     for labels in _all_labellings(len(places)):
         hypothesis = known.consistent(places, labels)
@@ -66,8 +66,10 @@ def shattering(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> Shatte
 
 
 def labellings(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> list[Labels]:
-    """All labellings of the points that the class has, found point by point: what the first points can't have is not
-    tried with more. Needs a class that has every labelling of fewer points that some labelling of more points shows.
+    """Return all labellings of the points that the class realizes.
+
+    Points are added one at a time, and a partial labelling that is not realized is not extended. The class must be
+    hereditary: if it realizes a labelling, it realizes its restriction to fewer points.
 
     >>> len(labellings(INTERVALS, [1, 2, 3, 4]))
     11
@@ -78,30 +80,32 @@ def labellings(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> list[L
         longer = ((*labels, label) for labels in found for label in (False, True))
         found = [labels for labels in longer if known.consistent(places[:count], labels) is not None]
         if len(found) > MAX_LABELLINGS:
-            raise InputError(f"These points have more than {MAX_LABELLINGS:,} labellings: name fewer.")
+            raise InputError(f"These points have more than {MAX_LABELLINGS:,} labellings: give fewer points.")
     return found
 
 
 class Dimension(NamedTuple):
-    """The VC dimension of a class on a domain, and places of the domain that are shattered."""
+    """The VC dimension of a class on a domain, and positions of domain elements that are shattered."""
 
     dimension: int
     shattered: tuple[int, ...]
 
 
 def dimension(table: Iterable[Sequence[Any]]) -> Dimension:
-    """Of a finite class on a finite domain: a row for each hypothesis, a column for each element of the domain, 1 or
-    True where it is in. Shattered sets have only shattered subsets, so that they are grown element by element.
+    """Return the VC dimension of a finite class on a finite domain.
+
+    The table has a row for each hypothesis and a column for each element, 1 or True where the element is contained.
+    Subsets of shattered sets are shattered, so the search extends shattered sets by one element at a time.
 
     >>> dimension([(0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 0, 0)])
     Dimension(dimension=2, shattered=(0, 1))
     """
     rows = {tuple(bool(value) for value in row) for row in table}
     if not rows:
-        raise InputError("There must be a hypothesis.")
+        raise InputError("The class must have at least one hypothesis.")
     width = {len(row) for row in rows}
     if len(width) > 1:
-        raise InputError(f"All hypotheses must speak of equally many elements, but they do of {sorted(width)}.")
+        raise InputError(f"All rows of the table must have the same length, got lengths {sorted(width)}.")
     columns = [_pack_bits(row[j] for row in rows) for j in range(width.pop())]
     everything = (1 << len(rows)) - 1
     best: tuple[int, ...] = ()
@@ -113,7 +117,7 @@ def dimension(table: Iterable[Sequence[Any]]) -> Dimension:
 
 
 def dimension_among(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> Dimension:
-    """The VC dimension of a class on these points.
+    """Return the VC dimension of a class on these points.
 
     >>> dimension_among(HALF_LINES, [1, 2, 3]).dimension
     1
@@ -122,7 +126,7 @@ def dimension_among(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> D
 
 
 def finite(sets: Iterable[Collection[Any]]) -> ConceptClass:
-    """A finite class: a list of sets of elements.
+    """Return the finite class with these sets of elements.
 
     >>> shattering(finite([{"a"}, {"b"}, {"a", "b"}, set()]), ["a", "b"]).shattered
     True
@@ -138,11 +142,13 @@ def finite(sets: Iterable[Collection[Any]]) -> ConceptClass:
 
 
 ANY_ELEMENTS = 0
-"""For a class whose points are no numbers."""
+"""A class whose points need not be numbers."""
 
 
 def sauer(*, dimension: int, points: int) -> int:
-    """Σ_{i≤d} C(m, i): the most labellings of m points that a class of VC dimension d has (Sauer 1972, Shelah 1972).
+    """Return Σ_{i≤d} C(m, i), the maximum number of labellings of m points by a class of VC dimension d.
+
+    d is `dimension`, m is `points` (Sauer 1972; Shelah 1972).
 
     >>> sauer(dimension=2, points=4)
     11
@@ -152,7 +158,9 @@ def sauer(*, dimension: int, points: int) -> int:
 
 
 def cuts(*, dimension: int, points: int) -> int:
-    """2·Σ_{i≤d} C(m − 1, i): labellings of m points in general position in d dimensions by half-spaces (Cover 1965).
+    """Return 2·Σ_{i≤d} C(m − 1, i), the number of labellings by half-spaces of m points in general position.
+
+    d is `dimension`, the number of coordinates; m is `points` (Cover 1965).
 
     >>> cuts(dimension=2, points=4)
     14
@@ -165,7 +173,7 @@ def _resolve_class(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> tu
     if isinstance(concepts, ConceptClass) and concepts.dimension != ANY_ELEMENTS:
         return concepts, parse_points(points, concepts.dimension)
     if not len(points):
-        raise InputError("There must be a point.")
+        raise InputError("There must be at least one point.")
     known = concepts if isinstance(concepts, ConceptClass) else ConceptClass("own", concepts)
     return known, tuple(points)
 
@@ -177,7 +185,7 @@ def _all_labellings(count: int) -> Iterable[Labels]:
 def _extend_shattered(
     set_: tuple[int, ...], parts: list[int], columns: list[int]
 ) -> Iterable[tuple[tuple[int, ...], list[int]]]:
-    """The shattered sets with one more element behind the last; `parts` are the hypotheses of each labelling so far."""
+    """Extend a shattered set by one later element; `parts` are the hypotheses of each labelling so far."""
     for j in range(set_[-1] + 1 if set_ else 0, len(columns)):
         divided = [half for part in parts for half in (part & columns[j], part & ~columns[j])]
         if all(divided):

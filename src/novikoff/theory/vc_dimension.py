@@ -1,5 +1,4 @@
-"""The VC dimensions of well-known classes. That they are right is shown by computation:
-`novikoff.theory.vc`."""
+"""Known VC dimensions of common classes; `novikoff.theory.vc` verifies them by computation."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from novikoff.theory import validation
 
 
 class KnownDimension(NamedTuple):
-    """A class whose VC dimension is `times`·n + `plus`, n the number of dimensions, or of variables."""
+    """A class of VC dimension `times`·n + `plus`, where n is the number of dimensions or variables."""
 
     times: int
     plus: int
@@ -32,7 +31,8 @@ DIMENSIONS = {
 
 
 def dimension(name: str, n: int = 1) -> int:
-    """
+    """Return the VC dimension of a named class in n dimensions.
+
     >>> dimension("half-spaces", 2), dimension("rectangles", 2)
     (3, 4)
     """

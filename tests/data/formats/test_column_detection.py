@@ -375,7 +375,7 @@ def test_json_lines_are_hashed_where_there_may_be_many_names(
     assert bits_of([{"y": k % 2, **{f"c{j}": j for j in range(900)}} for k in range(20)]) == 0  # the same in each line
     monkeypatch.setattr("novikoff.data.reader.MAX_DICTIONARY_NAMES", 400)
     late = table_file(tmp_path, "jsonl", [{"y": k % 2, "id": f"u{k // 4}"} for k in range(2000)])
-    assert "Starting again with --hash-bits 18" in learn(late)["said"]
+    assert "Restarting with --hash-bits 18" in learn(late)["said"]
 
 
 def test_streams_of_json_lines_are_hashed(tmp_path: Path) -> None:
@@ -585,7 +585,7 @@ def test_learning_starts_again_with_hashing_when_a_dictionary_becomes_large(
     path = write(tmp_path / "t.csv", "y,a", *(f"{k % 2},v{k % 60}" for k in range(400)))
     report = learn(path)
     assert "more than 50 different categories" in report["said"]
-    assert "Starting again with --hash-bits 18." in report["said"]
+    assert "Restarting with --hash-bits 18." in report["said"]
     assert (report["features"], report["examples"]) == (1 << 18, 400)
     assert learn(path, "--hash-bits", "0")["features"] == 60
 

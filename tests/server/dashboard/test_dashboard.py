@@ -119,7 +119,7 @@ def learn(url: str, examples: list[tuple[str, Any]], name: str = "spam") -> None
 def test_a_model_is_created_trained_and_labelled_late(server: str, window: Any) -> None:  # noqa: PLR0915 - one visit
     window.goto(server)
     read_text(window, "#line", "^Live")
-    read_text(window, "#no-models", "no model yet")
+    read_text(window, "#no-models", "no models yet")
     window.evaluate("window.same = true")
     # An unknown learner is refused in words, then a model is made.
     window.fill("#new-name", "spam")
@@ -167,27 +167,27 @@ def test_a_model_is_created_trained_and_labelled_late(server: str, window: Any) 
     assert number
     read_text(window, "#pending", "^2$")
     window.fill("#late-label", "spam")
-    window.click("#tell")
-    read_text(window, "#late-said", "Learned: the model was right", broken=False)
+    window.click("#send-label")
+    read_text(window, "#late-said", "Learned: the prediction was right", broken=False)
     read_text(window, "#late", "1 labelled late")
     read_text(window, "#pending", "^1$")
-    window.click("#tell")
+    window.click("#send-label")
     read_text(window, "#late-said", "already learned", broken=False)
     window.fill("#late-label", "ham")
-    window.click("#tell")
+    window.click("#send-label")
     read_text(window, "#late-said", ".", broken=True)
     window.fill("#late-id", "no-such-id")
-    window.click("#tell")
+    window.click("#send-label")
     read_text(window, "#late-said", r"\bid\b.*\bprediction|\bprediction.*\bid\b", broken=True)
     # It learns at once.
     window.fill("#features", "invoice")
     window.fill("#label", "ham")
     window.press("#label", "Enter")
-    read_text(window, "#tried", "^Learned: the model was")
+    read_text(window, "#tried", "^Learned: the prediction was")
     assert call(server, "GET", "models/spam/ledger")["examples"] == ledger["examples"] + 2
     window.fill("#features", "invoice much")
     window.click("#predict")
-    read_text(window, "#tried", "Line 1: after the name comes a number", broken=True)
+    read_text(window, "#tried", "Line 1: the value after the name must be a number", broken=True)
     assert window.evaluate("window.same") is True  # all of it without loading the page again
 
 
@@ -252,7 +252,7 @@ def test_the_tile_of_the_bound_is_updated_after_certifying(server: str, window: 
         read_text(window, "#certified", ".", broken=name == "uploaded")
         read_text(window, "#allowed-on", f"^{after}$")
         read_text(window, "#allowed", f"^{number}$")
-    read_text(window, "#error-of", "of the run: .*; that includes its run before it was uploaded$")
+    read_text(window, "#error-of", "of the run: .*; includes the run before the upload$")
     text = window.locator("#chosen .tiles").inner_text()
     assert re.findall(r".*[Ee]rror.*", text)[:2] == ["Progressive error", "Recent progressive error"]
 
@@ -296,10 +296,10 @@ def test_names_are_escaped(server: str, window: Any) -> None:
     window.click("#predict")
     read_text(window, "#tried", re.escape(f"Predicted “{NASTY}”"))
     window.fill("#late-label", NASTY)
-    window.click("#tell")
+    window.click("#send-label")
     read_text(window, "#late-said", "Learned")
     window.fill("#late-id", NASTY)
-    window.click("#tell")
+    window.click("#send-label")
     read_text(window, "#late-said", ".", broken=True)
     window.click("#create summary")
     window.fill("#new-name", NASTY)
@@ -332,7 +332,7 @@ def test_a_token_is_requested_and_stored_in_the_tab(guarded: tuple[str, str], wi
     read_text(window, "#token-said", "[Tt]oken", broken=True)
     window.fill("#token", "ünfit")
     window.keyboard.press("Enter")
-    read_text(window, "#token-said", "copy it once more", broken=True)
+    read_text(window, "#token-said", "Copy it again", broken=True)
     window.fill("#token", token)
     window.keyboard.press("Enter")
     read_text(window, "#line", "^Live")
@@ -501,7 +501,7 @@ def test_events_are_parsed_whatever_the_chunks(server: str, window: Any) -> None
             data = data[size:]
         found = window.evaluate(
             """async (pieces) => {
-              const { events } = await import("/live.js");
+              const { events } = await import("/events.js");
               const start = (all) => { for (const p of pieces) all.enqueue(new Uint8Array(p)); all.close(); };
               const bytes = new ReadableStream({ start });
               const found = [];
@@ -517,7 +517,7 @@ def test_wording_equals_that_of_the_reports(server: str, window: Any) -> None:
     window.goto(server)
     dice = random.Random(1)
     values = [0.2552, 0.25, 0.0, 0.9999, 0.001234, *(dice.random() ** k for k in range(1, 6) for _ in range(40))]
-    found = window.evaluate("async (v) => { const w = await import('/words.js'); return v.map(w.atMost); }", values)
+    found = window.evaluate("async (v) => { const w = await import('/text.js'); return v.map(w.atMost); }", values)
     for text, value in zip(found, values, strict=True):
         number, unit = text.split("\u00a0")
         assert (float(number), unit) == (float(formatting.format_upper_percent(value).split()[0]), "%")

@@ -305,6 +305,30 @@ def test_keep_alive_and_pipelined_requests_are_answered(served: Served) -> None:
         assert line.recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
+def test_requests_with_the_head_of_an_earlier_request_are_answered(served: Served) -> None:
+    one, upgrade = LEARN + b"Content-Length: 2\r\n\r\n", b"Connection: Upgrade\r\nUpgrade: websocket\r\n"
+    with served.connect() as line:
+
+        def ask(*pieces: bytes) -> bytes:
+            for piece in pieces:
+                line.sendall(piece)
+                time.sleep(0.03)
+            return line.recv(65536).rpartition(b"\r\n\r\n")[0].partition(b"\r\n\r\n")[2]
+
+        for body in (b"{}", b"\r\n", b"ab"):
+            assert ask(one + body) == b"1\r\n2\r\n0"
+            assert ask(one, body) == b"1\r\n2\r\n0"
+            assert ask(one[:40], one[40:] + body) == b"1\r\n2\r\n0"
+        assert ask(b"\r\n\r\n", one + b"{}") == b"1\r\n2\r\n0"
+        assert ask(one + b"{}", one + b"{") == b"1\r\n2\r\n0"
+        assert ask(b"}") == b"1\r\n2\r\n0"
+        for _ in range(2):
+            assert ask(b"GET /healthz HTTP/1.1\r\n" + upgrade + HOST + b"\r\n") == b"1\r\n0\r\n0"
+        line.sendall(one + b"{}" + one + b"{}" + one + b"{")
+        assert read_all(line).count(b"\r\n1\r\n2\r\n0\r\n\r\n") == 2
+    assert served.seen[-1] == ("learn", 408)
+
+
 def test_expect_100_continue_is_answered(served: Served) -> None:
     with served.connect() as line:
         line.sendall(LEARN + b"Expect: 100-continue\r\nContent-Length: 100000000\r\n\r\n")

@@ -135,7 +135,7 @@ def test_a_token_expires_and_is_revoked(tmp_path: Path, monkeypatch: pytest.Monk
     expire_refresh(reader)
     assert reader.closed()
     assert reader.check(bearer_header(short)) == auth.UNKNOWN_TOKEN
-    with pytest.raises(InputError, match="no token 'x', but none at all"):
+    with pytest.raises(InputError, match=r"no token 'x'\. Existing tokens: none"):
         auth.revoke_token(tmp_path, "x")
 
 
@@ -500,13 +500,13 @@ def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
     stack = stack_with_tokens(tmp_path, app=events)
     answer = request(stack, "GET", "/v1/events", {"authorization": f"Bearer {secret}"})
     assert (answer.body, answer.ended, sent) == (b"data\n\n" * 3, False, 3)
-    # Streams that come: the app sees a client that left.
+    # Streams of the client: the application sees a disconnected client.
     secret = auth.create_token(tmp_path, ["learn"], 1, "feeder")
-    came: list[str] = []
+    received: list[str] = []
 
     async def learn(scope: Any, receive: Any, send: Any) -> None:
         for k in range(5):
-            came.append((await receive())["type"])
+            received.append((await receive())["type"])
             if k == 1:
                 auth.revoke_token(tmp_path, "feeder")
                 expire_refresh(stack.security.tokens)
@@ -516,7 +516,7 @@ def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
     me = LINES_TYPE | {"authorization": f"Bearer {secret}"}
     with pytest.raises(IndexError):
         request(stack, "POST", "/v1/models/spam/learn", me, [b"line\n"] * 5)
-    assert came == ["http.request"] * 2 + ["http.disconnect"] * 3
+    assert received == ["http.request"] * 2 + ["http.disconnect"] * 3
 
 
 def test_the_audit_log_records_changes(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_invalid_tls_options_are_refused(fork_server: ForkServer, tmp_path: Path
     for certificate, key, sentence in (
         (junk, None, "TLS needs both"),
         (tmp_path / "none.pem", junk, r"none\.pem: can't be read: No such file"),
-        (junk, junk, "must be a certificate and its key, both PEM"),
+        (junk, junk, "must be a certificate and its key in PEM format"),
     ):
         options = ["--tls-certificate", str(certificate), *(["--tls-key", str(key)] if key else [])]
         with pytest.raises(AssertionError, match=sentence):
@@ -172,19 +172,19 @@ def test_invalid_bodies_change_nothing(server: Server) -> None:
 
 
 def test_mutated_bodies_do_not_crash_the_server(server: Server) -> None:
-    luck = random.Random(7)
+    rng = random.Random(7)
     good = b'{"features": {"alpha": 1.5, "b\\u00e9": -2e3}, "label": "x"}\n{"features": ["a", "b"], "label": "y"}\n'
     for _ in range(150):
-        body = bytearray(good * luck.choice([1, 3]))
-        for _ in range(luck.randrange(1, 6)):
-            at = luck.randrange(len(body))
-            how = luck.randrange(3)
+        body = bytearray(good * rng.choice([1, 3]))
+        for _ in range(rng.randrange(1, 6)):
+            at = rng.randrange(len(body))
+            how = rng.randrange(3)
             if how == 0:
-                body[at] = luck.randrange(256)
+                body[at] = rng.randrange(256)
             elif how == 1:
-                del body[at : at + luck.randrange(1, 9)]
+                del body[at : at + rng.randrange(1, 9)]
             else:
-                body[at:at] = luck.choice([b'"', b"{", b"}", b"\\u", b"1e400", b"\n", b"\x00", b",", b"null"])
+                body[at:at] = rng.choice([b'"', b"{", b"}", b"\\u", b"1e400", b"\n", b"\x00", b",", b"null"])
             body = body or bytearray(b" ")
         for path, media in (("learn", NDJSON), ("predict", NDJSON), ("learn", {}), ("learn?bad_lines=skip", NDJSON)):
             status, _ = server.ask("POST", f"/v1/models/m/{path}", bytes(body), media)

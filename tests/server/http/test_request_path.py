@@ -77,7 +77,7 @@ def run_traced(folder: Path, recorder: Recorder) -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def stop_periodic_checks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the server does now and then is no part of a request: checks of late connections and of the token file."""
+    """Disable periodic checks of late connections and of the token file: they are not part of a request."""
     monkeypatch.setattr(connections, "CHECK_INTERVAL_SECONDS", 3600.0)
     monkeypatch.setattr(auth, "REFRESH_INTERVAL_SECONDS", 3600.0)
 

@@ -138,8 +138,8 @@ def test_an_entry_beyond_the_limit_stops_its_model_and_no_other(fork_server: For
         assert server.learn({"a": 1.0}, "x", "small")[0] == 200
     for _ in range(2):
         with run_server(fork_server, folder, "--max-model-memory", "4M") as server:
-            assert "'large' is stopped: it would need" in server.said
-            assert "Nothing is lost: start the server with a larger --max-model-memory" in server.said
+            assert "'large' is stopped: it needs" in server.said
+            assert "No data is lost. Start the server with a larger --max-model-memory" in server.said
             assert server.predict({"a": 1.0}, "small")["label"] == "x"
             assert server.learn({"b": 1.0}, "y", "small")[0] == 200
             assert "is stopped" in server.ask("GET", "/v1/models/large")[1]["warnings"][0]

@@ -56,11 +56,11 @@ def examples_of(data: bytes, bulk: BatchEngine | None = None) -> tuple[dict[int,
 def check(data: bytes) -> tuple[dict[int, Any], dict[int, bytes]]:
     """What is read is what json.loads reads, and every line is there."""
     usual, odd = examples_of(data)
-    for number, spelled in enumerate(data.split(b"\n"), 1):
+    for number, text_line in enumerate(data.split(b"\n"), 1):
         if number in usual:
             features, label, raw = usual.pop(number)
-            assert raw == spelled
-            pairs = json.loads(spelled, object_pairs_hook=list)
+            assert raw == text_line
+            pairs = json.loads(text_line, object_pairs_hook=list)
             assert all(isinstance(name, str) for name, _ in pairs)
             assert sorted(name for name, _ in pairs) in (["features"], ["features", "label"])
             meant = dict(pairs)
@@ -68,9 +68,9 @@ def check(data: bytes) -> tuple[dict[int, Any], dict[int, bytes]]:
             assert len({name for name, _ in meant["features"]}) == len(meant["features"])
             assert (type(label), label) == (type(meant.get("label")), meant.get("label"))
         elif number in odd:
-            assert odd.pop(number) == spelled
+            assert odd.pop(number) == text_line
         else:
-            assert not spelled.strip(b" \t\r")
+            assert not text_line.strip(b" \t\r")
     assert not usual
     assert not odd
     return examples_of(data)
@@ -152,10 +152,10 @@ def test_invalid_lines_are_reported_with_their_number() -> None:
     good = line({"a": 1}, "x")
     data = b"\n".join(part for odd in ODD_LINES for part in (good, odd))
     usual, odd = examples_of(data)
-    assert odd == {2 * k + 2: spelled for k, spelled in enumerate(ODD_LINES)}
+    assert odd == {2 * k + 2: text_line for k, text_line in enumerate(ODD_LINES)}
     assert list(usual) == list(range(1, 2 * len(ODD_LINES), 2))
-    for spelled in ODD_LINES:  # the last line, without a line feed
-        assert examples_of(spelled) == ({}, {1: spelled})
+    for text_line in ODD_LINES:  # the last line, without a line feed
+        assert examples_of(text_line) == ({}, {1: text_line})
 
 
 names = st.text(max_size=20).filter(lambda name: name.isprintable() and not set(name) & set('"\\'))
@@ -279,16 +279,16 @@ def test_names_are_looked_up_exactly() -> None:
     text = np.zeros(PADDING_BYTES * 2 + 40, np.uint8)
     from novikoff.data.names.hashing import hash_bytes
 
-    for number, spelled in [*enumerate(words[:50]), *enumerate(words[2990:], 2990), (9, b"w"), (9, b"\0\0\0")]:
+    for number, text_line in [*enumerate(words[:50]), *enumerate(words[2990:], 2990), (9, b"w"), (9, b"\0\0\0")]:
         text[PADDING_BYTES : PADDING_BYTES + 40] = 65
-        text[PADDING_BYTES : PADDING_BYTES + len(spelled)] = np.frombuffer(spelled, np.uint8)
-        h = np.array([hash_bytes(text, PADDING_BYTES, PADDING_BYTES + len(spelled), HASH_SEED[0])], np.uint64)
-        found, missing = table.find(h, text, np.array([PADDING_BYTES << 16 | len(spelled)]), 9)
-        assert (int(found[0]), missing) == (number, int(spelled not in words))
+        text[PADDING_BYTES : PADDING_BYTES + len(text_line)] = np.frombuffer(text_line, np.uint8)
+        h = np.array([hash_bytes(text, PADDING_BYTES, PADDING_BYTES + len(text_line), HASH_SEED[0])], np.uint64)
+        found, missing = table.find(h, text, np.array([PADDING_BYTES << 16 | len(text_line)]), 9)
+        assert (int(found[0]), missing) == (number, int(text_line not in words))
         # Another text with the same hash is another text.
         text[PADDING_BYTES] ^= 1
-        if len(spelled):
-            assert table.find(h, text, np.array([PADDING_BYTES << 16 | len(spelled)]), 9)[1] == 1
+        if len(text_line):
+            assert table.find(h, text, np.array([PADDING_BYTES << 16 | len(text_line)]), 9)[1] == 1
 
 
 # --- Learning and predicting ---
@@ -378,7 +378,7 @@ def test_schemes_with_other_labels_predict_batches(name: str) -> None:
 
 BAD: dict[str, tuple[Any, dict[str, float], Any]] = {
     "a third label": (Perceptron(), {"brand": 1.0, "new": 2.0}, "maybe"),
-    "a label that is no class": (Perceptron(), {"brand": 1.0}, 1.5),
+    "a label that is not a class": (Perceptron(), {"brand": 1.0}, 1.5),
     "out of range": (Winnow(threshold=3.0), {"brand": 1.0, "new": 2.0}, "yes"),
     "too large": (Perceptron(), {"brand": 1.0, "new": 1e200}, "no"),
     "a label of another kind": (Kesler(), {"brand": 1.0}, 7),
@@ -398,7 +398,7 @@ def test_a_refused_example_ends_the_batch_before_it(why: str) -> None:
         learn_one_by_one(other, good[:prefix])
         (run,) = bulk.runs(to_lines([*good[:prefix], (bad, label), *rest]))
         assert isinstance(run, LineRun)
-        if prefix == 0 and why not in ("too large", "out of range", "no label", "a label that is no class"):
+        if prefix == 0 and why not in ("too large", "out of range", "no label", "a label that is not a class"):
             continue
         with pytest.raises(ExampleError) as refused:
             bulk.learn(mine, run)
@@ -489,12 +489,12 @@ def test_numbered_columns_are_accepted() -> None:
     assert get_encoder(model)({"1": 2.0, "0": 1.0}) == {1: 2.0, 0: 1.0}
     assert get_encoder(model)(["1", "7"]) == {1: 1.0, 7: 1.0}
     for bad in ("a", "-1", "1.0", "", "²", "9" * 11):
-        with pytest.raises(InputError, match="columns with numbers"):
+        with pytest.raises(InputError, match="column numbers"):
             get_encoder(model)({bad: 1.0})
     (run,) = BatchEngine().runs(b"\n".join([line({"0": 1.0, "1": 0.5}, -1)] * 12 + [line({"x": 1.0}, 1)]))
     assert isinstance(run, LineRun)
     reference = from_bytes(to_bytes(model), "it")
-    with pytest.raises(ExampleError, match="columns with numbers") as refused:
+    with pytest.raises(ExampleError, match="column numbers") as refused:
         BatchEngine().learn(model, run)
     assert refused.value.taken == 12
     assert to_bytes(model) == to_bytes(learn_one_by_one(reference, [({0: 1.0, 1: 0.5}, -1)] * 12))

@@ -69,18 +69,18 @@ def entries(registry: ModelRegistry) -> int:
 def test_predictions_keys_and_examples_survive_a_jump(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int
 ) -> None:
-    lesson = b'{"features": {"a": 1}, "label": "x"}'
+    example = b'{"features": {"a": 1}, "label": "x"}'
 
     async def run() -> None:
         registry, keeping = await start_registry(tmp_path / "data")
-        await learn(registry, lesson, "key")
+        await learn(registry, example, "key")
         name = registry.keep(registry.find("m"), {"b": 1.0}, clock.now())
         await keeping.once()
         jump(monkeypatch, days)
         await keeping.once()
         await keeping.once()
         assert entries(registry) == 1  # it is not a day old
-        assert (await learn(registry, lesson, "key")).status == "already learned"
+        assert (await learn(registry, example, "key")).status == "already learned"
         late = b'{"id": "%b", "label": "y"}' % name.encode()
         assert (await learn(registry, late)).status == "learned"
         await keeping.once()

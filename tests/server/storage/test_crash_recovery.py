@@ -32,7 +32,7 @@ class Client(threading.Thread):
 
     def __init__(self, name: str, seed: int) -> None:
         super().__init__()
-        self.name_of_model, self.luck = name, random.Random(seed)
+        self.name_of_model, self.rng = name, random.Random(seed)
         self.reference: Any = LEARNERS[name]()
         self.acknowledged = 0
         self.requests = 0
@@ -44,7 +44,7 @@ class Client(threading.Thread):
         """A thread runs once only: the next one goes on."""
         fresh = Client.__new__(Client)
         threading.Thread.__init__(fresh)
-        for name in ("name_of_model", "luck", "reference", "acknowledged", "requests", "next", "problem"):
+        for name in ("name_of_model", "rng", "reference", "acknowledged", "requests", "next", "problem"):
             setattr(fresh, name, getattr(self, name))
         fresh.port = port
         return fresh
@@ -57,7 +57,7 @@ class Client(threading.Thread):
         while self.problem is None:
             if self.next is None:
                 self.requests += 1
-                count = self.luck.choice([1, 1, 1, 40])
+                count = self.rng.choice([1, 1, 1, 40])
                 self.next = [self._example() for _ in range(count)], f"{self.name_of_model}-{self.requests}"
             examples, key = self.next
             try:
@@ -74,8 +74,8 @@ class Client(threading.Thread):
             self.next = None
 
     def _example(self) -> tuple[dict[str, float], str]:
-        x = {f"f{self.luck.randrange(200)}": self.luck.gauss(0, 1) for _ in range(8)}
-        return x, self.luck.choice("ab" if self.name_of_model != "kesler" else "abcd")
+        x = {f"f{self.rng.randrange(200)}": self.rng.gauss(0, 1) for _ in range(8)}
+        return x, self.rng.choice("ab" if self.name_of_model != "kesler" else "abcd")
 
     def _body(self, examples: list[Any], key: str) -> tuple[bytes, dict[str, str]]:
         lines = [json.dumps({"features": x, "label": y}).encode() for x, y in examples]
@@ -85,7 +85,7 @@ class Client(threading.Thread):
 
 
 def crash_repeatedly(fork_server: ForkServer, folder: Path, times: int, *options: str) -> list[Client]:
-    luck = random.Random(times)
+    rng = random.Random(times)
     with run_server(fork_server, folder, *OFTEN, *options) as server:
         for name in LEARNERS:
             server.make(name, name)
@@ -96,7 +96,7 @@ def crash_repeatedly(fork_server: ForkServer, folder: Path, times: int, *options
             clients = [client.again(server.port) for client in clients]
             for client in clients:
                 client.start()
-            time.sleep(luck.expovariate(1 / 0.04))
+            time.sleep(rng.expovariate(1 / 0.04))
             server.kill()
             for client in clients:
                 client.join()
@@ -158,8 +158,8 @@ MOMENTS = [
 def test_kills_at_every_step_of_checkpoints_and_compaction_lose_nothing(
     fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    """Not by luck: the server ends itself at each of these steps, before and after it."""
-    folder, options, luck = tmp_path / "data", (*OFTEN, "--max-journal-bytes", "1"), random.Random(5)
+    """Not by rng: the server ends itself at each of these steps, before and after it."""
+    folder, options, rng = tmp_path / "data", (*OFTEN, "--max-journal-bytes", "1"), random.Random(5)
     with run_server(fork_server, folder, *options) as server:
         for name in LEARNERS:
             server.make(name, name)
@@ -167,7 +167,7 @@ def test_kills_at_every_step_of_checkpoints_and_compaction_lose_nothing(
     clients = [Client(name, seed) for seed, name in enumerate(LEARNERS)]
     for module, function in MOMENTS:
         for when in ("before", "after"):
-            die = (module, function, luck.randrange(1, 5), when)
+            die = (module, function, rng.randrange(1, 5), when)
             # Housekeeping may reach the step before the server says its address: that is a kill like the others.
             with contextlib.suppress(ServerStartError), run_server(fork_server, folder, *options, die=die) as server:
                 clients = [client.again(server.port) for client in clients]
@@ -189,6 +189,6 @@ def replay_journal(folder: Path, name: str) -> Any:
         for (body,) in on.execute("SELECT body FROM entries WHERE stream = ? ORDER BY position", (stream,)):
             text = zstandard.ZstdDecompressor().decompress(body) if body.startswith(b"\x28\xb5\x2f\xfd") else body
             for line in text.splitlines():
-                lesson = json.loads(line)
-                model.learn_one(lesson["features"], lesson["label"])
+                example = json.loads(line)
+                model.learn_one(example["features"], example["label"])
     return model

@@ -60,7 +60,7 @@ def test_a_damaged_last_transaction_is_truncated_with_a_warning(
     log = wal_check.wal_path(killed / journal.JOURNAL_FILE)
     flip(log, log.stat().st_size - 100)
     with run_server(fork_server, killed) as server:
-        assert "it was cut off" in server.said
+        assert "journal truncated" in server.said
         assert to_bytes(download_model(server, tmp_path)) == to_bytes(learn_stream(draw_examples(29)))
 
 
@@ -69,7 +69,7 @@ def test_damage_in_the_middle_of_the_log_is_refused(fork_server: ForkServer, kil
     before = (killed / journal.JOURNAL_FILE).read_bytes()
     flip(log, log.stat().st_size // 2)
     kept = log.read_bytes()
-    with pytest.raises(AssertionError, match=r"damaged in the middle.*Restore the last backup"):
+    with pytest.raises(AssertionError, match=r"damaged before valid entries.*Restore the last backup"):
         Server(fork_server, killed)
     assert (log.read_bytes(), (killed / journal.JOURNAL_FILE).read_bytes()) == (kept, before)
 
@@ -98,7 +98,7 @@ def test_a_damaged_last_entry_is_truncated(fork_server: ForkServer, killed: Path
 @pytest.mark.parametrize("position", [1, 15, 29])
 def test_a_damaged_entry_in_the_middle_is_refused(fork_server: ForkServer, killed: Path, position: int) -> None:
     change(checkpoint_journal(killed), position)
-    with pytest.raises(AssertionError, match=rf"entry {position} of stream 1 is damaged, and good ones follow it"):
+    with pytest.raises(AssertionError, match=rf"entry {position} of stream 1 is damaged, but later entries are valid"):
         Server(fork_server, killed)
 
 
@@ -151,7 +151,7 @@ def test_a_damaged_model_file_is_rebuilt_from_the_journal(fork_server: ForkServe
     (position,) = checkpoint.list_positions(folder, 1)
     flip(checkpoint.checkpoint_path(folder, 1, position), 500)
     with run_server(fork_server, folder) as server:
-        assert "was taken" in server.said
+        assert "An earlier file and the journal are used" in server.said
         assert to_bytes(download_model(server, tmp_path)) == to_bytes(learn_stream(draw_examples(50)))
 
 
@@ -227,7 +227,7 @@ def test_a_backup_during_learning_is_consistent(fork_server: ForkServer, tmp_pat
 
 
 def test_a_folder_is_locked_by_one_server(fork_server: ForkServer, tmp_path: Path) -> None:
-    with run_server(fork_server, tmp_path / "data"), pytest.raises(AssertionError, match="another server works"):
+    with run_server(fork_server, tmp_path / "data"), pytest.raises(AssertionError, match="in use by another server"):
         Server(fork_server, tmp_path / "data")
 
 

@@ -1,1 +1,1 @@
-"""Search for witnesses. Nothing found here is trusted: `certificates.measure` measures every witness again."""
+"""Search for witnesses. The results are not trusted: `certificates.measure` measures every witness again."""

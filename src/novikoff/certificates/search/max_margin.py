@@ -1,8 +1,8 @@
-"""The widest margin that can be had quickly: dual coordinate descent without a limit on the multipliers.
+"""Fast search for a wide margin: dual coordinate descent with unbounded multipliers.
 
-    minimise ½‖w‖²   with   sign_i·w·z_i ≥ 1 for all i
+minimise ½‖w‖²   subject to   sign_i·w·z_i ≥ 1 for all i
 
-‖w‖/Σα is above the margin of every separator, so it is known how much is left to gain.
+‖w‖/Σα exceeds the margin of every separator, which bounds the possible gain.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from novikoff.certificates.separability.signed_rows import SignedExamples
 from novikoff.data.rows import Sparse
 
 MAX_TERMS = 10**8
-"""To be looked at, at most: less than a second. A number and no time, so that the same data give the same witness."""
+"""Budget of terms, less than a second. It is not a time, so that the same data give the same witness."""
 SUFFICIENT_MARGIN_RATIO = 0.999
-"""Of the widest margin."""
+"""Share of the maximum margin at which the search stops."""
 MAX_ROUNDS = 1000
 MAX_STALLED_ROUNDS = 100
-"""Rounds that may bring less than one part in a thousand."""
+"""Rounds that may gain less than one part in a thousand."""
 INNER_PASSES = 10
-"""Passes over the rows that matter so far, for each pass over all."""
+"""Passes over the rows with a nonzero multiplier for each pass over all rows."""
 
 
 def maximize_margin(examples: SignedExamples) -> NDArray[np.float64]:
-    """Weights for the columns of the examples, with the widest margin met."""
+    """Return weights for the columns of the examples, those of the widest margin found."""
     matrix = examples.matrix
     rows = Sparse(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data)
     labels = examples.signs.astype(np.int8)
     sizes = np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
-    alphas, w = np.zeros(examples.count), np.zeros(matrix.shape[1] + 1)  # slot 0 is for a bias of its own
+    alphas, w = np.zeros(examples.count), np.zeros(matrix.shape[1] + 1)  # slot 0 is for a separate bias
     best, found, budget, since, reached = 0.0, w[1:].copy(), MAX_TERMS, 0, 0.0
     random = np.random.default_rng(0)
 
@@ -58,7 +58,7 @@ def maximize_margin(examples: SignedExamples) -> NDArray[np.float64]:
 
 
 def _margin_and_limit(examples: SignedExamples, w: NDArray[np.float64], total: float) -> tuple[Any, float]:
-    """The margin of w, and what no margin exceeds."""
+    """Return the margin of w and an upper bound on every margin."""
     size = float(np.linalg.norm(w))
     if not 0.0 < size < math.inf or not 0.0 < total < math.inf:
         return 0.0, 0.0

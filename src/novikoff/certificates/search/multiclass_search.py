@@ -1,9 +1,8 @@
-"""Finds witnesses for classes that are rivals of each other: the machine of Crammer and Singer, as `witness.py` uses
-that for two classes.
+"""Witness search for competing classes: the multiclass SVM of Crammer and Singer, as `witness_search.py` uses the
+binary one.
 
-The machine's loss of an example is that of its worst preference, and R² = stretch·max‖x‖², so that the point of its
-path at which the sharper hinge bound is smallest is again the one with C = B_L/(2R²·B_a). For separable data C grows
-until the margin does not.
+The loss of an example is that of its worst preference, and R² = stretch·max‖x‖². As for two classes, the sharper
+hinge bound is smallest at C = B_L/(2R²·B_a). For separable data C increases until the margin stops growing.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from novikoff.core.multiclass.class_scores import dot_rows, pad_classes
 from novikoff.core.multiclass.crammer_singer import DualPoint, build_problem, initial_point, solve
 from novikoff.data.rows import count_rows
 
-MAX_DUAL_VARIABLES = 40_000_000  # multipliers that are kept in memory
-MAX_ROUNDS = 8  # of solving and computing C anew
+MAX_DUAL_VARIABLES = 40_000_000  # multipliers in memory
+MAX_ROUNDS = 8  # of solving and updating C
 
 
 class CrammerSingerSolver:
-    """Is solved again and again, each time from where it was."""
+    """Crammer and Singer's SVM, solved repeatedly with warm starts."""
 
     def __init__(self, sample: MulticlassSample, classes: int, features: int, *, bias: bool, budget: int) -> None:
         self.classes, self.budget, self.share = classes, budget, sample.share()
@@ -49,7 +48,7 @@ class CrammerSingerSolver:
         return float(np.sqrt(np.square(self.point.weights).sum()))
 
     def margins(self) -> NDArray[np.float64]:
-        """Of each example's worst preference."""
+        """Return the margin of each example's worst preference."""
         scores = np.empty((len(self.there), self.point.weights.shape[1]))
         dot_rows(self.problem.rows, self.point.weights, self.problem.bias, scores)
         scores = scores[self.there, : self.classes]
@@ -60,14 +59,17 @@ class CrammerSingerSolver:
         return reached
 
     def found(self) -> NDArray[np.float64]:
-        """A column of weights for each class."""
+        """Return a column of weights for each class."""
         return self.point.weights[:, : self.classes].copy()
 
 
 def find_directions(
     sample: MulticlassSample, classes: int, features: int, *, bias: bool, stretch: float, budget: int
 ) -> dict[str, NDArray[np.float64]]:
-    """The machine for the hinge bounds, and the largest margin where the sample is separable; [slot][class]."""
+    """Return the SVM solution for the hinge bounds, and the one of the largest margin if the sample is separable.
+
+    Solutions are indexed [slot][class].
+    """
     if classes < 2 or count_rows(sample.rows) * pad_classes(classes) > MAX_DUAL_VARIABLES:
         return {}
     machine = CrammerSingerSolver(sample, classes, features, bias=bias, budget=budget)
@@ -89,7 +91,7 @@ def find_directions(
 
 
 def _find_max_margin(machine: CrammerSingerSolver, radius: float) -> NDArray[np.float64] | None:
-    """The direction of the largest margin, found with larger and larger limits; None where nothing separates."""
+    """Return the direction of the largest margin, found with increasing limits; None where nothing separates."""
     limit, best, witness = 100.0 / radius**2, 0.0, None
     share = machine.budget // 6
     while machine.budget >= machine.terms and share >= machine.terms:

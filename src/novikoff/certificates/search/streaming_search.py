@@ -1,15 +1,16 @@
-"""Witnesses for streams that don't fit in memory.
+"""Witness search for streams that don't fit in memory.
 
-A sample is enough to find out which C is about right, not which u: with many features u knows the sample by heart, and
-is far worse on the rest of the stream. So we look in three steps.
+A sample is enough to estimate C, but not u: with many features u overfits the sample and is much worse on the rest of
+the stream. The search therefore has three steps.
 
-1. The machine is solved on one half of the sample. The other half judges: which length suits u, and what C follows.
-2. Dual coordinate descent goes over the whole stream, which lies in a temporary file, as often as the budget allows
-   (Yu et al. 2010, in hands that are dealt anew for each tour). A dual that has seen each example once is within a few
-   percent of the best; the mean over the end of a tour is often better than where it stops. No u has seen more of the
-   judging half than of any other examples, so that it goes on judging fairly, and the best u of all is taken.
-3. Where u has nearly all examples on the right side after the first tour, the largest margin is looked for as well,
-   among the few examples that matter for it; they are gathered on the later tours.
+1. The SVM is solved on one half of the sample. The other half, the judge, determines the best length of u and the
+   next C.
+2. Dual coordinate descent runs over the whole stream, which lies in a temporary file, as often as the budget allows
+   (Yu et al. 2010, with random groups of chunks in each pass). After one pass the dual is within a few percent of the
+   optimum. The mean over the end of a pass is often better than its last point. No u has seen more of the judge than
+   of other examples, so the judge stays fair, and the best u of all is taken.
+3. If u has nearly all examples on the correct side after the first pass, the largest margin is searched as well, among
+   the few examples that determine it. These are gathered on the later passes.
 """
 
 from __future__ import annotations
@@ -38,31 +39,30 @@ from novikoff.certificates.search.witness_search import (
 from novikoff.certificates.shuffle_buffer import ShuffleBuffer, ShuffledChunk
 from novikoff.theory import mistake_bounds
 
-MAX_ROUNDS = 8  # of solving and computing C anew
-SWEEPS_PER_ROUND = 2  # over the half of the sample in each
+MAX_ROUNDS = 8  # of solving and updating C
+SWEEPS_PER_ROUND = 2  # over the half of the sample
 SAMPLE_BUDGET_FRACTION, MARGIN_BUDGET_FRACTION, PASSES_BUDGET_FRACTION = 0.2, 0.15, 0.75  # of the budget
 
 
 class SearchResult(NamedTuple):
     directions: dict[str, NDArray[np.float64]]
     judge: BinarySample
-    """Examples that lengths can be chosen by, for all of the directions."""
+    """Examples for choosing the lengths of all directions."""
 
 
 class HingeEvaluation(NamedTuple):
-    """The sharper hinge bound of u at its best length, as far as the judging examples tell."""
+    """The sharper hinge bound of u at its best length, estimated on the judge."""
 
     allowed: float
     limit: float
-    """The C that follows."""
+    """The C that follows from u."""
     witness: NDArray[np.float64]
 
 
 def search_stream(
     sample: BinarySample, shuffle_buffer: ShuffleBuffer, features: int, *, bias: bool, budget: int
 ) -> SearchResult:
-    """`budget` is a number of terms to be looked at. The spool is empty where the sample is all there is, or all that
-    is to be looked at."""
+    """Search witnesses within `budget` terms. The shuffle buffer is empty if only the sample is to be searched."""
     if sample.total == len(sample.labels):
         return SearchResult(find_directions(sample, features, bias=bias, budget=budget), sample)
     half, judge = split_in_halves(sample)
@@ -74,7 +74,7 @@ def search_stream(
     best, limit = _search_sample(svm, radius, evaluate_direction)
     margin_search = MaxMarginSearch(svm, radius, budget=int(budget * MARGIN_BUDGET_FRACTION))
     share = sample.total / max(1, shuffle_buffer.rows)
-    # A tour over a share of the stream is worth less than one over all of it: what is left out counts half.
+    # A pass over a share of the stream is worth less than one over all of it: omitted examples count half.
     tours = (
         int(budget * PASSES_BUDGET_FRACTION / (0.5 * shuffle_buffer.terms * (1.0 + share)))
         if shuffle_buffer.terms
@@ -112,7 +112,7 @@ def _evaluate_direction(judge: BinarySample, bias: float, radius: float, u: NDAr
 def _search_sample(
     svm: LinearSvmSolver, radius: float, evaluate_direction: Callable[[NDArray[np.float64]], HingeEvaluation]
 ) -> tuple[HingeEvaluation, float]:
-    """The best of the machine's u by the way, and the C that it settles at."""
+    """Return the best u found on the sample, and the final C."""
     share, best = svm.sample.share(), None
     limit = 1.0 / (radius**2 * share)
     for _ in range(MAX_ROUNDS):
@@ -134,19 +134,19 @@ def _descend_over_stream(
     evaluate_direction: Callable[[NDArray[np.float64]], HingeEvaluation],
     margin_search: MaxMarginSearch,
 ) -> Iterator[HingeEvaluation]:
-    """Descends over the whole stream again and again; after each tour the best u that has come by."""
+    """Descend over the stream pass by pass; yield the best u so far after each."""
     random = np.random.default_rng(0)
-    w, factor = np.zeros_like(best.witness), 0.0  # multipliers of an earlier search are forgotten
+    w, factor = np.zeros_like(best.witness), 0.0  # discards multipliers of an earlier search
     for _ in range(tours):
         mean, worst = np.zeros_like(w), 0.0
         for k, chunk in enumerate(shuffle_buffer.shuffled_chunks(random, factor)):
             worst = max(worst, _descend_chunk(chunk, random, bias, limit * share, w))
             margin_search.add_chunk(chunk)
-            # Weights that grow make of all u that came by a mean of those at the end.
+            # Increasing weights give a mean over the last part of the pass.
             mean += (w - mean) * (4.0 / (k + 4.0))
         margin_search.widen()
         best = min((best, evaluate_direction(w), evaluate_direction(mean)), key=lambda verdict: verdict.allowed)
-        # A smaller C: all multipliers shrink alike, which keeps w what they make it.
+        # For a smaller C, scale all multipliers and w by the same factor.
         factor = min(1.0, best.limit / limit)
         w *= factor
         limit = best.limit

@@ -1,7 +1,7 @@
-"""Targets: what can be shown of a concept that explains every label of a stream, for theorems that speak of one.
+"""Target concepts that explain every label of a stream, for the theorems that assume one.
 
-Only where the whole stream is at hand: a target that explains a part of the labels shows nothing about the rest. Any
-consistent target makes a true bound; the disjunction is looked for greedily, so that it need not be the shortest.
+The whole stream must be in memory: a target that explains only some labels proves nothing about the rest. Any
+consistent target gives a valid bound. The disjunction is found greedily, so it need not be the shortest.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from novikoff.certificates.search.witness_search import BinarySample
 from novikoff.data.rows import Sparse
 from novikoff.errors import import_optional
 
-MAX_RECTANGLE_VALUES = 20_000_000  # of a table in which the sides of a rectangle are looked for
+MAX_RECTANGLE_VALUES = 20_000_000  # values of the dense table
 
 
 def find_targets(model: Any, sample: BinarySample, features: int, passes: int) -> Mapping[str, float]:
-    """What is shown of a target, by the names of `Evidence.target`; empty where the stream was too long to keep."""
+    """Return facts about targets, keyed as in `Evidence.target`; empty if the stream was too long to keep."""
     if sample.total != len(sample.labels) or not isinstance(sample.rows, Sparse):
         return {}
     sp = import_optional(
         "scipy.sparse", "scipy", "A certificate"
-    )  # here: to import it takes longer than many a certificate
+    )  # imported late: it takes longer than small certificates
 
     rows = sample.rows
     table = sp.csr_matrix((rows.values, rows.indices.astype(np.int64), rows.starts), (len(sample.labels), features))
@@ -42,7 +42,7 @@ def find_targets(model: Any, sample: BinarySample, features: int, passes: int) -
 
 
 def _find_disjunction(table: Any, labels: NDArray[np.int8]) -> dict[str, float]:
-    """Features that no negative example has, chosen one after another until every positive example has one."""
+    """Choose features that no negative example has, greedily, until every positive example has one."""
     allowed = np.asarray(table[labels < 0].sum(axis=0)).ravel() == 0
     rows = table[labels > 0].tocsr()
     columns = rows.tocsc()
@@ -62,7 +62,7 @@ def _find_disjunction(table: Any, labels: NDArray[np.int8]) -> dict[str, float]:
 
 
 def _find_conjunction(table: Any, labels: NDArray[np.int8]) -> dict[str, float]:
-    """The longest conjunction that every positive example satisfies, if no negative one does."""
+    """Test the longest conjunction that every positive example satisfies against the negative ones."""
     positive = table[labels > 0]
     counts = np.asarray(positive.sum(axis=0)).ravel()
     always, never = counts == positive.shape[0], counts == 0
@@ -72,7 +72,7 @@ def _find_conjunction(table: Any, labels: NDArray[np.int8]) -> dict[str, float]:
 
 
 def _find_rectangle(table: NDArray[np.floating], labels: NDArray[np.int8]) -> dict[str, float]:
-    """The tightest box around the positive examples, if no negative one is in it."""
+    """Test the tightest box around the positive examples against the negative ones."""
     positive, negative = table[labels > 0], table[labels < 0]
     if not len(positive):
         return {"steps": 0.0}

@@ -1,8 +1,8 @@
-"""The largest margin over a stream that does not fit in memory: few examples decide it, and these do fit.
+"""Maximum margin of a stream that does not fit in memory, from the few examples that determine it.
 
-What lies inside the margin of a guide, at first the witness for the hinge bound, is gathered on a tour over the stream.
-The widest margin among those examples is the next guide, and what lies inside of that joins them on the next tour.
-Where nothing does, it is the largest margin of all.
+A pass over the stream gathers the examples inside the margin of a guide, at first the witness for the hinge bound.
+The widest margin of the gathered examples is the next guide, and the next pass adds the examples inside its margin.
+When a pass adds none, the margin is the largest of the stream.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from novikoff.certificates.search.witness_search import BinarySample, LinearSvmS
 from novikoff.certificates.shuffle_buffer import ShuffledChunk
 from novikoff.data.rows import Rows, Sparse
 
-MAX_GATHERED_TERMS = 2_000_000  # terms of what is gathered, on all tours
-MARGIN_TOLERANCE = 0.999  # of the margin: less than that is worth going on for
-MAX_WRONG_FRACTION = (
-    0.05  # of the judging examples on the wrong side: a stream that is not separable is not worth the time
-)
+MAX_GATHERED_TERMS = 2_000_000  # over all passes
+MARGIN_TOLERANCE = 0.999  # share of the margin below which an example is inside
+MAX_WRONG_FRACTION = 0.05  # of the judge on the wrong side; streams above it are taken as not separable
 
 
 class MaxMarginSearch:
-    """Begins with a machine for a sample; what is gathered joins that."""
+    """Search for the maximum margin that starts from an SVM on a sample and adds gathered examples."""
 
     def __init__(self, machine: LinearSvmSolver, radius: float, *, budget: int) -> None:
         self.machine, self.radius, self.budget = machine, radius, budget
@@ -38,7 +36,7 @@ class MaxMarginSearch:
             self.guide, self.done = guide, False
 
     def add_chunk(self, chunk: ShuffledChunk) -> None:
-        """Keeps what of it lies inside the margin, as long as there is room."""
+        """Keep the examples of a chunk inside the margin, up to MAX_GATHERED_TERMS."""
         if self.guide is not None and self.terms < MAX_GATHERED_TERMS:
             inside = np.flatnonzero(
                 (self._compute_margins(self.guide, chunk.rows, chunk.labels) < MARGIN_TOLERANCE) & (chunk.labels != 0)
@@ -49,7 +47,7 @@ class MaxMarginSearch:
                 self.terms += len(rows.values)
 
     def widen(self) -> None:
-        """The widest margin of all that is kept, after a tour; it ends where nothing is found that separates them."""
+        """Maximize the margin of all kept examples after a pass; stop if they are not separable."""
         if self.guide is None or (self.witness is not None and not self.gathered):
             self.done = True
             return
@@ -64,7 +62,7 @@ class MaxMarginSearch:
         self.witness = self.witness if self.guide is None else self.guide
 
     def search_sample(self) -> None:
-        """The widest margin of the sample alone, where there are not enough tours."""
+        """Maximize the margin of the sample alone, if there are too few passes."""
         self.machine.budget = self.budget
         self.witness = find_max_margin(self.machine, self.radius)
 
@@ -75,7 +73,7 @@ class MaxMarginSearch:
 
 
 def _take_rows(rows: Sparse, which: NDArray[np.int64]) -> Sparse:
-    """Some of the rows, in arrays of their own."""
+    """Copy the selected rows."""
     lengths = np.diff(rows.starts)[which]
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     terms = np.arange(starts[-1]) + np.repeat(rows.starts[which] - starts[:-1], lengths)

@@ -1,11 +1,11 @@
-"""Witnesses: directions u that make the bounds small. Every u gives a true bound; here we look for good ones.
+"""Search for witnesses: directions u that make the bounds small. Every u gives a valid bound.
 
-The sharper hinge bound is B = ((r + √(r² + 4L))/2)² with r = R‖u‖ and L the hinge loss. Where B is least, u minimises
-½‖u‖² + C·L for C = B_L/(2R²·B_a), the partial derivatives at that very u (a = r²): a support vector machine, whose C is
-found by solving, computing C anew, and solving again from where we were. The machines are solved by dual coordinate
-descent (Hsieh et al. 2008). For the largest margin of separable data C grows until the margin does not.
+The sharper hinge bound is B = ((r + √(r² + 4L))/2)² with r = R‖u‖ and hinge loss L. The minimizer u of B also
+minimizes ½‖u‖² + C·L for C = B_L/(2R²·B_a), the partial derivatives at u with a = r². This is a support vector
+machine. Its C is found by alternately solving with a warm start and updating C. The solver is dual coordinate descent
+(Hsieh et al. 2008). For the largest margin of separable data C increases until the margin stops growing.
 
-The budget is a number of terms to be looked at, not a time: the same data give the same witness.
+The budget is a number of terms, not a time, so that the same data give the same witness.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from novikoff.certificates.measure import compute_margins
 from novikoff.data.canonical_rows import remove_zeros
 from novikoff.data.rows import Rows, Sparse, count_rows, end_term, first_term, weight_slot
 
-MIN_PASS_TERMS = 50_000  # terms: what a pass costs at least, however few examples there are
-VIOLATION_TOLERANCE = 1e-3  # where a pass over the examples has hardly anything left to do
+MIN_PASS_TERMS = 50_000  # least cost of a pass
+VIOLATION_TOLERANCE = 1e-3  # of the dual, at which solving stops
 
 
 class BinarySample(NamedTuple):
@@ -35,7 +35,7 @@ class BinarySample(NamedTuple):
     total: int
 
     def share(self) -> float:
-        """How many examples each of these stands for."""
+        """Return the number of examples of the stream for each kept example."""
         return self.total / max(1, len(self.labels))
 
 
@@ -59,7 +59,7 @@ def run_dual_pass(
     alphas: NDArray[np.float64],
     w: NDArray[np.float64],
 ) -> float:
-    """One pass of dual coordinate descent on ½‖w‖² + limit·Σ max(0, 1 − y·w·x); the largest violation that it met."""
+    """Run one pass of dual coordinate descent on ½‖w‖² + limit·Σ max(0, 1 − y·w·x); return the largest violation."""
     worst = 0.0
     for at in range(len(order)):
         i = order[at]
@@ -86,7 +86,7 @@ def run_dual_pass(
 
 
 class LinearSvmSolver:
-    """A support vector machine that is solved again and again, each time from where it was."""
+    """Linear SVM, solved repeatedly with warm starts."""
 
     def __init__(self, sample: BinarySample, features: int, *, bias: bool, budget: int) -> None:
         self.sample, self.bias, self.budget = sample, float(bias), budget
@@ -97,7 +97,7 @@ class LinearSvmSolver:
         self.random = np.random.default_rng(0)
 
     def solve(self, limit: float, budget: int, small: float = VIOLATION_TOLERANCE) -> None:
-        """Until a pass finds nothing worth doing, or so many terms were looked at."""
+        """Run passes until the violation is small or the budget of terms is used."""
         self._clip(limit)
         rows, labels = self.sample.rows, self.sample.labels
         until = self.budget - budget
@@ -109,7 +109,7 @@ class LinearSvmSolver:
                 break
 
     def _clip(self, limit: float) -> None:
-        """A smaller limit: all multipliers shrink alike, which keeps w what they make it."""
+        """Scale all multipliers and w by the same factor to respect a smaller limit."""
         most = float(self.alphas.max(initial=0.0))
         if most > limit:
             self.alphas *= limit / most
@@ -123,7 +123,7 @@ class LinearSvmSolver:
 
 
 def find_directions(sample: BinarySample, features: int, *, bias: bool, budget: int) -> dict[str, NDArray[np.float64]]:
-    """The machine for the hinge bounds, and the largest margin where the sample is separable."""
+    """Return the SVM solution for the hinge bounds, and the maximum margin if the sample is separable."""
     svm = LinearSvmSolver(sample, features, bias=bias, budget=budget)
     radius = math.sqrt(float(svm.sizes.max(initial=0.0)))
     if radius == 0.0:
@@ -144,7 +144,7 @@ def find_directions(sample: BinarySample, features: int, *, bias: bool, budget: 
 
 
 def compute_cost(a: float, loss: float, radius: float) -> float:
-    """C = B_L/(2R²·B_a) for the sharper hinge bound B at this a = R²‖u‖² and L."""
+    """Return C = B_L/(2R²·B_a) for the sharper hinge bound B at a = R²‖u‖² and loss L; R is `radius`."""
     if a <= 0.0:
         return 1.0 / radius**2
     root = math.sqrt(a * a + 4.0 * a * loss)
@@ -154,12 +154,12 @@ def compute_cost(a: float, loss: float, radius: float) -> float:
 
 
 def compute_norm(u: NDArray[np.float64]) -> float:
-    """‖u‖, always in the same order of summation: BLAS, behind NumPy's own norm, has one for each number of threads."""
+    """Return ‖u‖ with a fixed order of summation; the order in BLAS depends on the number of threads."""
     return math.sqrt(float(np.square(u).sum()))
 
 
 def minimize_golden_section(function: Callable[[float], float], low: float, high: float, steps: int = 60) -> float:
-    """Where a function with one valley is lowest, by golden sections."""
+    """Return the minimizer of a unimodal function by golden-section search."""
     golden = (math.sqrt(5.0) - 1.0) / 2.0
     a, b = low, high
     c, d = b - golden * (b - a), a + golden * (b - a)
@@ -177,13 +177,13 @@ def minimize_golden_section(function: Callable[[float], float], low: float, high
 
 
 def find_max_margin(svm: LinearSvmSolver, radius: float) -> NDArray[np.float64] | None:
-    """The direction of the largest margin, found with larger and larger limits; None where nothing separates."""
+    """Return the direction of the largest margin, found with increasing limits; None where nothing separates."""
     limit, best, witness = 100.0 / radius**2, 0.0, None
     share = svm.budget // 6
     while svm.budget > 0:
         svm.solve(limit, share)
         reached, size = svm.margins(), compute_norm(svm.w)
-        least = float(reached.min()) / size if size else 0.0  # no direction at all: one row has both labels
+        least = float(reached.min()) / size if size else 0.0  # w = 0: one row has both labels
         if least > best:
             grown = least > best * 1.001
             best, witness = least, svm.w / (size * least)
@@ -196,7 +196,7 @@ def find_max_margin(svm: LinearSvmSolver, radius: float) -> NDArray[np.float64] 
 
 
 def join_batches(parts: Sequence[tuple[Rows, NDArray[np.int8]]]) -> tuple[Sparse, NDArray[np.int8]]:
-    """Batches as one."""
+    """Concatenate batches without their zeros."""
     pieces = [remove_zeros(rows) for rows, _ in parts]
     lengths = np.concatenate([np.diff(piece.starts) for piece in pieces])
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

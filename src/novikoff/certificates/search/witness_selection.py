@@ -1,8 +1,7 @@
-"""Which witness for which bound: the direction, and the length of u, that make the bound smallest on the sample.
+"""Choice of a witness for each bound: the direction and length of u that minimize the bound on the sample.
 
-A bound is a function of what is measured, so that the best length is found by asking it: nothing here knows what the
-bound says. What is measured of the sample is only a guess at what will be measured of the stream; a poor guess makes a
-looser bound, never a false one.
+A bound is a function of evidence, so the best length is found by evaluating it; this module knows no formulas. The
+sample only estimates the measurements on the stream. A poor estimate gives a looser bound, never an invalid one.
 """
 
 from __future__ import annotations
@@ -18,24 +17,24 @@ from numpy.typing import NDArray
 from novikoff.certificates.measure import compute_margins, max_power_sum
 from novikoff.certificates.search.witness_search import BinarySample, compute_norm, minimize_golden_section
 from novikoff.data.rows import count_rows
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
-MAX_MARGINS = 50_000  # margins that lengths are chosen by
+MAX_MARGINS = 50_000  # for choosing lengths
 REUSE_TOLERANCE = 1.0005
-LOG_LENGTH_RANGE = 14.0  # how far from R‖u‖ = 1 other lengths are tried, in powers of e
-MIN_NORM = 1e-100  # a vector below that is what rounding has left of none
+LOG_LENGTH_RANGE = 14.0  # lengths from e^−14 to e^14 around R‖u‖ = 1
+MIN_NORM = 1e-100  # smaller vectors are rounding errors of 0
 
 
 class NamedWitness(NamedTuple):
     name: str
     witness: NDArray[np.float32]
-    """The bias's weight first; 0 where there is none."""
+    """u; its first number is the weight of the bias, 0 for no bias."""
     widths: tuple[float, ...]
-    """The γ·‖u‖ for which the squared slack is worth having."""
+    """The γ·‖u‖ at which squared slacks are measured."""
 
 
 class _Losses(dict[str, float]):
-    """The losses of these margins, each summed up when it is asked for."""
+    """Losses of these margins, each summed on first use."""
 
     def __init__(self, reached: NDArray[np.float64], share: float) -> None:
         super().__init__()
@@ -52,7 +51,7 @@ class _Losses(dict[str, float]):
 
 
 class SampleEvidence:
-    """What the sample says of a direction, at any length."""
+    """Evidence that the sample gives for a direction, at any length."""
 
     def __init__(
         self, sample: BinarySample, direction: NDArray[np.float64], *, bias: bool, target: Mapping[str, float]
@@ -67,7 +66,7 @@ class SampleEvidence:
         self.powers: dict[float, float] = {}
 
     def _compute_margins(self, sample: Any, direction: NDArray[np.float64], *, bias: bool) -> NDArray[np.float64]:
-        """The margin of each example."""
+        """Return the margin of each example."""
         reached = np.empty(len(sample.labels))
         compute_margins(sample.rows, sample.labels, direction, float(bias), reached)
         return reached
@@ -98,7 +97,7 @@ class SampleEvidence:
 
     @cached_property
     def width(self) -> float:
-        """The γ·‖u‖ for which ((R + D₂)/γ)² is smallest, at length 1; at others it is so many times as long."""
+        """The γ·‖u‖ that minimizes ((R + D₂)/γ)², at length 1; it scales with the length."""
         reached = self.margins
         r = self.radius_p(2.0) * self.norm
 
@@ -119,7 +118,7 @@ def select_witnesses(
     bias: bool,
     target: Mapping[str, float],
 ) -> list[NamedWitness]:
-    """For each bound the witness that makes it smallest; one witness may serve several."""
+    """Return the witness that makes each bound smallest; one witness may serve several bounds."""
     radius = math.sqrt(max_power_sum(sample.rows, sample.labels, 2.0, float(bias)))
     guesses = {
         name: SampleEvidence(sample, direction / (compute_norm(direction) * radius), bias=bias, target=target)
@@ -130,7 +129,7 @@ def select_witnesses(
 
 
 def select_best_witnesses(bounds: Sequence[Bound], guesses: Mapping[str, SampleEvidence]) -> list[NamedWitness]:
-    """… among these directions."""
+    """Return the witness that makes each bound smallest, among these directions."""
     found: dict[str, NamedWitness] = {}
     taken: list[tuple[str, float]] = []
     for bound in bounds:
@@ -148,13 +147,13 @@ def select_best_witnesses(bounds: Sequence[Bound], guesses: Mapping[str, SampleE
 
 
 def _is_nearly_as_good(bound: Bound, guess: SampleEvidence, length: float, best: float) -> bool:
-    """Whether a witness that is there already is as good, or nearly."""
+    """Whether an already selected witness gives a bound within REUSE_TOLERANCE of the best."""
     allowed = bound.value(guess.evidence(length, (guess.width * length,)))
     return allowed is not None and allowed <= best * REUSE_TOLERANCE
 
 
 def _find_best_length(bound: Bound, guess: SampleEvidence, name: str) -> tuple[float, str, float]:
-    """(the bound, the direction's name, the length) where the bound is smallest."""
+    """Return the smallest bound, the name of the direction and the length that gives it."""
 
     def value(logarithm: float) -> float:
         length = math.exp(logarithm)
@@ -174,7 +173,7 @@ def _find_best_length(bound: Bound, guess: SampleEvidence, name: str) -> tuple[f
 
 
 def extract_direction(model: Any, bias: bool) -> NDArray[np.float64] | None:
-    """What the learner itself has found, where that is a weight vector."""
+    """Return the model's own weight vector, bias first; None if it has none."""
     try:
         weights = np.concatenate([model.intercept_, model.coef_[0]])
     except AttributeError:

@@ -1,8 +1,8 @@
-"""The cycling Perceptron on whole numbers: its weights stay bounded, so they settle or repeat (the cycling theorem).
+"""Cycling Perceptron on integer data: its weights stay bounded, so they converge or repeat (cycling theorem).
 
-If they settle, they separate. If the weights after pass b are those after pass a, what was added in between adds up to
-nothing: Σ c_i·sign_i·z_i = 0 with c_i the number of updates on row i, which is Gordan's λ. Every score of 0 counts as a
-mistake here, whatever the sign.
+Converged weights separate the data. If the weights after pass b equal those after pass a, the updates in between sum
+to 0: Σ c_i·sign_i·z_i = 0, where c_i is the number of updates on row i. This is Gordan's λ. A score of 0 counts as a
+mistake for both signs.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import NamedTuple
 from novikoff.certificates.separability.signed_rows import SignedExamples
 
 MAX_VALUES = 2000
-"""Values up to which data is small enough for this."""
+"""Largest number of values in the data for which this is tried."""
 MAX_PASSES = 1000
-"""That are tried, and that a proof may ask for."""
+"""Largest number of passes that are tried, or that a proof may contain."""
 
 
 class Cycle(NamedTuple):
-    """After pass `first` and after pass `last` the weights were `weights`, and there were updates in between."""
+    """A repetition: the weights after passes `first` and `last` are `weights`, with updates in between."""
 
     first: int
     last: int
@@ -28,7 +28,7 @@ class Cycle(NamedTuple):
 
 
 def find_cycle(examples: SignedExamples, passes: int, until: float) -> tuple[Cycle, list[int]] | None:
-    """The first repetition, and how often each row was added in it; None where there was none in so many passes."""
+    """Return the first repetition and the number of updates on each row in it; None if there is none."""
     seen: dict[tuple[int, ...], int] = {}
     history: list[list[int]] = []
     for number, (weights, updates) in enumerate(_run_passes(examples, min(passes, MAX_PASSES))):
@@ -46,7 +46,7 @@ def find_cycle(examples: SignedExamples, passes: int, until: float) -> tuple[Cyc
 
 
 def verify_cycle(examples: SignedExamples, cycle_: Cycle) -> bool:
-    """Whether the Perceptron really does that: by running it."""
+    """Check the repetition by running the Perceptron."""
     if not (0 <= cycle_.first < cycle_.last <= MAX_PASSES and examples.whole()):
         return False
     for number, (weights, updates) in enumerate(_run_passes(examples, cycle_.last)):
@@ -58,7 +58,7 @@ def verify_cycle(examples: SignedExamples, cycle_: Cycle) -> bool:
 
 
 def _run_passes(examples: SignedExamples, passes: int) -> Iterator[tuple[tuple[int, ...], list[int]]]:
-    """The weights after 0, 1, 2 … passes, and the number of updates on each row in that pass."""
+    """Yield the weights after 0, 1, 2 … passes, and the number of updates on each row in that pass."""
     rows = [[(j, int(v)) for j, v in examples.terms(i)] for i in range(examples.count)]
     weights = [0] * examples.matrix.shape[1]
     yield tuple(weights), [0] * len(rows)

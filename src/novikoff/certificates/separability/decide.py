@@ -1,4 +1,7 @@
-"""`separable`: yes, here is the separator; no, here is the proof. `search.py` finds it, `proofs.py` is what it says."""
+"""Public function `separable`: find a separator or a proof that none exists.
+
+`search.py` searches for the proof, `proofs.py` defines and checks it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def separable(
     time_limit: float = DEFAULT_TIME_LIMIT_SECONDS,
     tell: ProgressPrinter | None = None,
 ) -> Separable | NotSeparable | Undecided:
-    """Is there u with y·u·x > 0 for all examples? With a proof that anyone can check.
+    """Decide whether some u has y·u·x > 0 for all examples, with a proof that can be checked independently.
 
     Parameters
     ----------
@@ -35,16 +38,16 @@ def separable(
     fit_intercept : bool
         Add a feature that is always 1, whose weight comes first in the witness.
     passes : int
-        How often the Perceptron, which is tried first, goes over all the data at most.
+        Maximum number of passes of the Perceptron, which is tried first.
     time_limit : float
-        After about how long to give up. What has begun is ended first.
+        Seconds after which no further method is started.
     tell : function
-        Is told in a line what is being tried.
+        Receives a line of text for each method that is tried.
 
     Returns
     -------
     Separable, NotSeparable or Undecided
-        `separable` is True, False or None; `check(X, y)` says whether the proof holds; `as_dict()` is for JSON.
+        `separable` is True, False or None; `check(X, y)` verifies the proof; `as_dict()` is for JSON.
 
     Examples
     --------
@@ -70,7 +73,7 @@ def decide(
     time_limit: float,
     tell: ProgressPrinter | None,
 ) -> Separable | NotSeparable | Undecided:
-    """The same where it may be known which label is which."""
+    """Decide separability with labels that may be known in advance; otherwise as `separable`."""
     check_positive_int(passes=passes)
     check_positive(time_limit=time_limit)
     check_bool(fit_intercept=fit_intercept)

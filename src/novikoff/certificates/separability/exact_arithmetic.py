@@ -1,8 +1,7 @@
-"""What is exactly true of a weight vector and some examples: the least margin, the radius, and roots rounded safely.
+"""Exact facts about a weight vector and examples: smallest margin, radius, and safely rounded square roots.
 
-All data are floating-point numbers, that is, whole multiples of powers of two: sums and products of them are rational
-numbers that can be written down. They are computed in floating point first, with a bound on the rounding, and in
-rationals only where that does not decide.
+Floats are integer multiples of powers of two, so their sums and products are rational numbers. They are computed in
+floating point first, with an error bound, and in rational arithmetic only where that does not decide.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from novikoff.errors import SPARSE_MATRIX_PURPOSE, import_optional
 
 MANTISSA_BITS = 53
 MIN_NORMAL_EXPONENT = -1022
-"""The exponent from which on down numbers lose digits."""
+"""Exponent below which floats lose digits."""
 
 
 def min_margin(examples: SignedExamples, u: NDArray[np.float64]) -> Fraction:
-    """min over i of sign_i·u·z_i, exactly."""
+    """Return min over i of sign_i·u·z_i, exactly."""
     value, error = _approximate_scores(examples, u)
     low, high = np.nextafter(value - error, -np.inf), np.nextafter(value + error, np.inf)
     low, high = np.where(error == 0.0, value, low), np.where(error == 0.0, value, high)
@@ -34,7 +33,7 @@ def min_margin(examples: SignedExamples, u: NDArray[np.float64]) -> Fraction:
 
 
 def find_misclassified(examples: SignedExamples, u: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The rows with sign_i·u·z_i ≤ 0, exactly."""
+    """Return the rows with sign_i·u·z_i ≤ 0, exactly."""
     value, error = _approximate_scores(examples, u)
     unsure = np.abs(value) <= error * 1.5
     found = value <= 0.0
@@ -52,18 +51,17 @@ def separates(examples: SignedExamples, u: NDArray[np.float64]) -> bool:
 
 
 def exact_score(examples: SignedExamples, i: int, u: NDArray[np.float64]) -> Fraction:
-    """sign_i·u·z_i, exactly."""
+    """Return sign_i·u·z_i, exactly."""
     return sum((value * Fraction(float(u[j])) for j, value in examples.terms(i)), Fraction(0))
 
 
 def _approximate_scores(
     examples: SignedExamples, u: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """sign·u·z of each row in floating point, and how far it may be off; 0 where it can't be.
+    """Return sign·u·z of each row in floating point, and its maximum error, 0 where it is exact.
 
-    Where all products are whole multiples of 2^g and their sizes add up to less than 2^(53+g), no sum of some of them
-    is rounded, in whatever order. Otherwise the usual bound holds: so many terms, each off by half a unit of its last
-    place.
+    If all products are multiples of 2^g and their absolute values sum to less than 2^(53+g), no partial sum is
+    rounded, in any order. Otherwise the usual error bound holds: half a unit in the last place for each term.
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         value = examples.signs * (examples.matrix @ u)
@@ -84,7 +82,7 @@ def _is_exact(sizes: NDArray[np.float64], grain: int) -> Any:
 
 
 def max_sq_norm(examples: SignedExamples) -> Fraction:
-    """max over i of ‖z_i‖², exactly."""
+    """Return max over i of ‖z_i‖², exactly."""
     csr_matrix = import_optional("scipy.sparse", "scipy", SPARSE_MATRIX_PURPOSE).csr_matrix
     matrix = examples.matrix
     squares = csr_matrix((matrix.data**2, matrix.indices, matrix.indptr), matrix.shape)
@@ -97,12 +95,12 @@ def max_sq_norm(examples: SignedExamples) -> Fraction:
 
 
 def exact_sq_norm(u: NDArray[np.float64]) -> Fraction:
-    """‖u‖², exactly."""
+    """Return ‖u‖², exactly."""
     return sum((Fraction(v) ** 2 for v in u[u != 0.0].tolist()), Fraction(0))
 
 
 def sqrt_below(q: Fraction) -> float:
-    """The largest floating-point number that is not above √q."""
+    """Return the largest float that is at most √q."""
     guess = _approximate_sqrt(q)
     while Fraction(guess) ** 2 > q:
         guess = math.nextafter(guess, 0.0)
@@ -112,20 +110,20 @@ def sqrt_below(q: Fraction) -> float:
 
 
 def sqrt_above(q: Fraction) -> float:
-    """The smallest floating-point number that is not below √q."""
+    """Return the smallest float that is at least √q."""
     below = sqrt_below(q)
     return below if Fraction(below) ** 2 == q else math.nextafter(below, math.inf)
 
 
 def _approximate_sqrt(q: Fraction) -> float:
-    """√q, nearly; in whole numbers, for q itself may be too large or too small for a floating-point number."""
+    """Return approximately √q, computed in integers because q itself may exceed the range of floats."""
     shift = max(0, 128 - q.numerator.bit_length() + q.denominator.bit_length())
     shift += shift % 2
     return float(Fraction(math.isqrt((q.numerator << shift) // q.denominator), 1 << (shift // 2)))
 
 
 def round_up(q: Fraction) -> float:
-    """The smallest floating-point number that is not below q; infinity where there is none."""
+    """Return the smallest float that is at least q, or infinity."""
     try:
         near = float(q)
     except OverflowError:
@@ -138,7 +136,7 @@ def has_matching_shape(examples: SignedExamples, u: NDArray[np.float64]) -> bool
 
 
 def measure_separator(examples: SignedExamples, u: NDArray[np.float64]) -> tuple[float, float, float] | None:
-    """γ, R and (R/γ)² of a separator; None for anything else."""
+    """Return γ, R and (R/γ)² of a separator; None if u does not separate."""
     if not (has_matching_shape(examples, u) and separates(examples, u)):
         return None
     gamma = min_margin(examples, u) ** 2 / exact_sq_norm(u)

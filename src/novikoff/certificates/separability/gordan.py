@@ -1,10 +1,10 @@
-"""Gordan's alternative: either some u has sign_i·u·z_i > 0 for all i, or some λ ≥ 0, Σλ = 1, has Σ λ_i·sign_i·z_i = 0.
+"""Gordan's alternative: either some u has sign_i·u·z_i > 0 for all i, or Σ λ_i·sign_i·z_i = 0 with λ ≥ 0, Σλ = 1.
 
-Linear programming in floating point tells which rows λ needs. On these, λ is the solution of a system of linear
-equations in whole numbers, which FLINT solves exactly (Dixon's p-adic lifting: a thousand equations take seconds, where
-elimination in fractions would take days). Which equations are independent is found modulo a prime.
+A linear program in floating point finds the rows that λ needs. On these rows, λ solves a system of linear equations
+over the integers, which FLINT solves exactly by Dixon's p-adic lifting: a thousand equations take seconds instead of
+days. Independent equations are found modulo a prime.
 
-The result is in whole numbers: counts c_i > 0 without a common divisor, λ_i = c_i/Σc.
+The result is integer: counts c_i > 0 without a common divisor, λ_i = c_i/Σc.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from novikoff.certificates.separability.signed_rows import SignedExamples
 
 PRIME = 2**61 - 1
 MAX_SYSTEM_VALUES = 10**7
-"""Values up to which equations are solved: about three thousand of them, and minutes."""
+"""Largest number of values in a system: about three thousand equations, solved in minutes."""
 MAX_ROW_DROPS = 20
-"""How often a row is dropped from a combination that has weights below 0, and another one looked for."""
+"""Maximum number of rows dropped, one at a time, from combinations with negative weights."""
 
 Combination = tuple[tuple[int, ...], tuple[int, ...]]
-"""Rows, and how often each is counted."""
+"""Rows and their positive integer counts."""
 
 
 def find_contradiction(examples: SignedExamples) -> Combination | None:
-    """A row that is all zeros, or two rows of which one is the other's opposite: proofs that need no computation."""
+    """Return a zero row, or two opposite rows: proofs that need no computation."""
     matrix = examples.matrix
     empty = np.flatnonzero(np.diff(matrix.indptr) == 0)
     if len(empty):
@@ -46,7 +46,7 @@ def find_contradiction(examples: SignedExamples) -> Combination | None:
 
 
 def fingerprint_rows(examples: SignedExamples) -> NDArray[np.float64]:
-    """A number for each signed row: the same for equal rows, its opposite for opposite ones."""
+    """Return a number for each signed row; equal rows have equal numbers, opposite rows opposite ones."""
     mix = np.random.default_rng(0).uniform(0.5, 1.0, examples.matrix.shape[1])
     keys: NDArray[np.float64] = examples.signs * (examples.matrix @ mix)
     return keys
@@ -72,7 +72,7 @@ def sums_to_zero(examples: SignedExamples, rows: Sequence[int], counts: Sequence
 def find_combination(
     examples: SignedExamples, rows: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> Combination | None:
-    """The combination of these rows that vanishes, `weights` being nearly it; None where there is none nearby."""
+    """Return the vanishing combination of these rows near `weights`; None if there is none."""
     order = np.argsort(-weights, kind="stable")
     rows, weights = rows[order], weights[order]
     if len(np.unique(examples.matrix[rows].indices)) * len(rows) > MAX_SYSTEM_VALUES:
@@ -99,7 +99,7 @@ def to_integer_counts(rows: list[int], values: list[Fraction]) -> Combination:
 def _drop_row(
     rows: NDArray[np.int64], weights: NDArray[np.float64], places: list[int], values: list[Fraction]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """λ − t·v with the t at which the first weight becomes 0 (Carathéodory): one row less, the same sum."""
+    """Move λ along v until the first weight is 0 (Carathéodory): one row fewer, the same sum."""
     step = np.array([float(v) for v in values])
     at = np.array(places)
     up = step > 0.0
@@ -112,8 +112,11 @@ def _drop_row(
 
 
 def _find_dependency(examples: SignedExamples, rows: NDArray[np.int64]) -> tuple[list[int], list[Fraction]] | None:
-    """The shortest run of rows, from the first on, that are linearly dependent: their places, and the combination that
-    vanishes, with 1 for the last; those with 0 left out."""
+    """Return the positions and coefficients of the first vanishing combination of leading rows; the last coefficient
+    is 1.
+
+    Rows with coefficient 0 are omitted. None if the rows are independent.
+    """
     table = _build_integer_columns(examples, rows)
     reduced, rank = _row_reduce(table)
     pivots = _find_pivots(reduced, rank)
@@ -121,14 +124,14 @@ def _find_dependency(examples: SignedExamples, rows: NDArray[np.int64]) -> tuple
     if last is None:
         return None
     places = [k for k in range(last) if int(reduced[k, last]) != 0]
-    if not places:  # the row itself is all zeros
+    if not places:  # a zero row
         return [last], [Fraction(1)]
     equations = _find_pivots(*_row_reduce(table[:, places].T))
     return [*places, last], [*_solve_exactly(table[np.ix_(equations, places)], -table[equations, last]), Fraction(1)]
 
 
 def has_exact_solver() -> bool:
-    """Whether large systems can be solved exactly here: the library for that is an extra."""
+    """Whether the optional library for large exact systems is installed."""
     return find_spec("flint") is not None
 
 
@@ -141,7 +144,7 @@ def _solve_exactly(left: NDArray[Any], right: NDArray[Any]) -> list[Fraction]:
 
 
 def _row_reduce(table: NDArray[Any]) -> tuple[Any, int]:
-    """The reduced echelon form modulo the prime, and the rank."""
+    """Return the reduced echelon form modulo the prime, and the rank."""
     import flint
 
     found: tuple[Any, int] = flint.nmod_mat(
@@ -151,7 +154,7 @@ def _row_reduce(table: NDArray[Any]) -> tuple[Any, int]:
 
 
 def _find_pivots(reduced: Any, rank: int) -> list[int]:
-    """The column in which each row of a reduced matrix begins."""
+    """Return the pivot column of each row of a reduced matrix."""
     found, column = [], 0
     for i in range(rank):
         while int(reduced[i, column]) == 0:
@@ -162,7 +165,7 @@ def _find_pivots(reduced: Any, rank: int) -> list[int]:
 
 
 def _build_integer_columns(examples: SignedExamples, rows: NDArray[np.int64]) -> NDArray[Any]:
-    """The signed rows as columns, an equation for each feature that they have, divided by 2^grain: that is whole."""
+    """Return the signed rows as integer columns, one equation per feature, each divided by 2^grain."""
     part = examples.matrix[rows]
     columns, places = np.unique(part.indices, return_inverse=True)
     table = np.zeros((len(columns), len(rows)), object)

@@ -1,9 +1,9 @@
-"""The widest separator in a box, by linear programming; its dual side tells which rows contradict each other.
+"""Widest separator in a box by linear programming; its dual solution shows which rows contradict each other.
 
-    maximise t   with   sign_i·u·z_i ≥ t·w_i for all i,   −1 ≤ u_j ≤ 1,   t ≥ 0
+maximise t   subject to   sign_i·u·z_i ≥ t·w_i for all i,   −1 ≤ u_j ≤ 1,   t ≥ 0
 
-Separable rows have t > 0. For others t = 0, and the dual variables are λ of Gordan's alternative, at a vertex: no more
-rows than there are columns, and one. What comes from here is floating point, and is believed by nobody.
+Separable rows have t > 0. Otherwise t = 0, and the dual variables are λ of Gordan's alternative at a vertex: at most
+one row more than there are columns. Results are in floating point, and callers verify them exactly.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from novikoff.errors import SPARSE_MATRIX_PURPOSE, import_optional
 
 HIGHS_TOLERANCE = 1e-10
-"""The smallest that HiGHS takes."""
+"""The smallest tolerance that HiGHS accepts."""
 
 
 class MaxMarginSolution(NamedTuple):
@@ -28,7 +28,7 @@ class MaxMarginSolution(NamedTuple):
 
 
 def solve_max_margin(rows: Any, heights: NDArray[np.float64], seconds: float) -> MaxMarginSolution | None:
-    """`rows` are signed, `heights` the w_i; None where time ran out or HiGHS gave up."""
+    """Solve for signed `rows` and `heights` w_i; return None on timeout or failure of HiGHS."""
     sparse = import_optional("scipy.sparse", "scipy", SPARSE_MATRIX_PURPOSE)
     csr_matrix, hstack = sparse.csr_matrix, sparse.hstack
     linprog = import_optional("scipy.optimize", "scipy", "A linear program").linprog
@@ -50,5 +50,5 @@ def solve_max_margin(rows: Any, heights: NDArray[np.float64], seconds: float) ->
     )
     if found.status != 0 or found.x is None:
         return None
-    # A row that counts w_i in t counts w_i times as much in Σλ: the combination itself is as it is.
+    # The heights w_i only change the normalization of λ, not the combination.
     return MaxMarginSolution(found.x[:-1], float(found.x[-1]), np.maximum(-found.ineqlin.marginals, 0.0))

@@ -1,4 +1,4 @@
-"""Proofs that were written down, read back. Nothing in them is believed: see `Proof.check`."""
+"""Parsing of saved separability proofs. The parsed proof is not trusted: call `Proof.check`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from novikoff.errors import InputError
 
 
 def proof_from(document: dict[str, Any]) -> Proof:
-    """The proof that `as_dict` has written down; InputError where it is not one."""
+    """Parse the document that `as_dict` wrote; raise InputError if it is malformed."""
     try:
         labels = document["labels"]
         about = DataDescription(
@@ -34,7 +34,7 @@ def proof_from(document: dict[str, Any]) -> Proof:
             about, u, document["wrong"], document["margin"], document["time_limit"], tuple(document["tried"])
         )
     except (KeyError, TypeError, ValueError, IndexError) as problem:
-        raise InputError(f"This is no proof of novikoff separable: {problem!r}. Write it anew with --proof.") from None
+        raise InputError(f"This is no proof of novikoff separable: {problem!r}. Write it again with --proof.") from None
 
 
 def _parse_cycle(document: dict[str, Any] | None) -> Cycle | None:

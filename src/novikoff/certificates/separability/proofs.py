@@ -1,8 +1,8 @@
-"""The three answers to "separable?", each with its proof: `check` needs the data and nothing else.
+"""The three results of `separable`, each with a proof that `check` verifies from the data alone.
 
-A proof speaks of z = (1, x) with a bias and z = x without, and of signs: −1 for the label `negative`, +1 for
-`positive`. All its numbers are those that follow exactly from the witness and the data, rounded once and to the safe
-side; `check` computes them anew, so that a changed digit is seen.
+A proof is about z = (1, x) with a bias and z = x without, and about signs: −1 for the label `negative`, +1 for
+`positive`. All its numbers follow exactly from the witness and the data, rounded once to the safe side. `check`
+recomputes them, so it detects any changed digit.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from novikoff.certificates.separability.cycling_perceptron import Cycle, verify_
 from novikoff.certificates.separability.signed_rows import SignedExamples, encode_known_signs
 
 MAX_ROWS_SHOWN = 8
-"""Rows of a combination that are shown."""
+"""Number of rows of a combination that are printed."""
 MAX_DENOMINATOR_SHOWN = 10**6
-"""Numbers up to which a weight is shown as a fraction."""
+"""Largest denominator of a weight that is printed as a fraction."""
 
 
 class DataDescription(NamedTuple):
-    """What a proof is about."""
+    """The data that a proof is about."""
 
     examples: int
     features: int
@@ -40,13 +40,13 @@ class DataDescription(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Proof(ABC):
-    """Abstract: `Separable`, `NotSeparable`, `Undecided`."""
+    """Abstract base class of `Separable`, `NotSeparable` and `Undecided`."""
 
     about: DataDescription
     separable: ClassVar[bool | None] = None
 
     def check(self, X: Any, y: Any) -> bool:
-        """Whether this is true of these examples: everything is computed anew, exactly."""
+        """Verify the proof on these examples in exact arithmetic."""
         signs = encode_known_signs(y, self.about.negative, self.about.positive)
         if signs is None:
             return False
@@ -57,14 +57,14 @@ class Proof(ABC):
 
     @abstractmethod
     def _check_exactly(self, examples: SignedExamples) -> bool:
-        """Whether it is true of these."""
+        """Verify the proof on examples of the described shape."""
 
     @abstractmethod
     def _proof_to_dict(self) -> dict[str, Any]:
-        """What is in the proof, for JSON."""
+        """Return the numbers of the proof as plain values."""
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; `proof_from` reads it back. Rows and features are numbered from 0."""
+        """Return plain values for JSON, which `proof_from` reads back. Rows and features are numbered from 0."""
         about = self.about
         return {
             "separable": self.separable,
@@ -82,7 +82,7 @@ class Separable(Proof):
     """sign_i·u·z_i ≥ γ‖u‖ > 0 and ‖z_i‖ ≤ R for all i: the Perceptron makes at most (R/γ)² mistakes, in any order."""
 
     witness: NDArray[np.float64]
-    """u, with the weight of the bias first where there is one."""
+    """u; its first number is the weight of the bias if there is one."""
     margin: float
     """γ, rounded down."""
     radius: float
@@ -95,7 +95,7 @@ class Separable(Proof):
     def from_witness(
         cls, examples: SignedExamples, about: DataDescription, witness: NDArray[np.float64]
     ) -> Separable | None:
-        """The proof, or None where u does not separate."""
+        """Build the proof, or return None if the witness does not separate."""
         measured = exact_arithmetic.measure_separator(examples, witness)
         return None if measured is None else cls(about, witness, *measured)
 
@@ -124,7 +124,7 @@ class NotSeparable(Proof):
     counts: tuple[int, ...]
     """λ_i = count_i/Σcount for these rows, and 0 for all others."""
     cycle: Cycle | None = None
-    """Where the combination comes from a Perceptron whose weights repeat."""
+    """The repetition, if the combination comes from a Perceptron whose weights repeat."""
     separable: ClassVar[bool | None] = False
 
     @property
@@ -143,7 +143,7 @@ class NotSeparable(Proof):
         return cycle_holds and gordan.sums_to_zero(examples, self.rows, self.counts)
 
     def _proof_to_dict(self) -> dict[str, Any]:
-        # Powers of two as a base: long numbers are written in no time, and Python limits the others to 4300 digits.
+        # Hexadecimal is fast for long integers; Python limits decimal text to 4300 digits.
         texts = [str(count) if count < 2**63 else hex(count) for count in self.counts]
         proof: dict[str, Any] = {"combination": [list(pair) for pair in zip(self.rows, texts, strict=True)]}
         if self.cycle is not None:
@@ -171,15 +171,15 @@ class NotSeparable(Proof):
 @final
 @dataclass(frozen=True, eq=False)
 class Undecided(Proof):
-    """Neither was found within the budget. What is said of the best u so far is true; no more is claimed."""
+    """No decision within the budget, with true facts about the best u found."""
 
     witness: NDArray[np.float64]
     wrong: int
-    """How many rows have sign_i·u·z_i ≤ 0."""
+    """Number of rows with sign_i·u·z_i ≤ 0."""
     margin: float
     """min sign_i·u·z_i/‖u‖, at most 0, rounded down; 0 for u = 0."""
     seconds: float
-    """The budget."""
+    """The time limit."""
     tried: tuple[str, ...]
 
     @classmethod

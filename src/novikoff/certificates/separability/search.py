@@ -1,13 +1,13 @@
-"""The search for a proof. Tried in this order, each for what it is good at, until one has a proof that holds exactly:
+"""Search for a separability proof. Methods are tried in this order until one gives an exactly verified proof:
 
-1. rows that contradict each other: one that is all zeros, or two of which one is the other's opposite;
-2. the Perceptron with a thick margin, which finds a separator quickly where the margin is not small;
-3. the cycling Perceptron, for small data in whole numbers: its weights repeat where nothing separates;
-4. the simplex method without rounding, for small data: it always decides;
-5. linear programming in floating point on some of the rows, more and more of them: those that the separator so far
-   misses are added, until it misses none, or until those that there are contradict each other.
+1. contradictions: a zero row, or two opposite rows;
+2. the Perceptron with a margin, which finds a separator quickly unless the margin is small;
+3. the cycling Perceptron, for small integer data: its weights repeat if nothing separates;
+4. the exact simplex method, for small data: it always decides;
+5. linear programs in floating point on a growing set of rows. Rows that the separator misclassifies are added until it
+   misclassifies none, or until the rows contradict each other.
 
-Floating point only says where to look.
+Floating-point results only guide the search.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from novikoff.errors import InputError, WeightOverflowError
 from novikoff.theory.geometry import exact_simplex
 
 MAX_EXACT_VALUES = 30_000
-"""Values up to which the simplex method without rounding is tried where floating point does not tell."""
+"""Largest number of values for the exact simplex method if floating point does not decide."""
 MAX_EXACT_FIRST_VALUES = 600
-"""Values up to which it is tried first."""
+"""Largest number of values for which the exact simplex method is tried first."""
 INNER_PASSES = 50
-"""Passes of the Perceptron over rows that are near, for each pass over all."""
+"""Passes of the Perceptron over rows near the margin, for each pass over all."""
 MIN_CALL_TERMS = 10**4
-"""That a call of the Perceptron should have at least."""
+"""Least number of terms in a call of the Perceptron."""
 PROGRESS_FACTOR = 0.9
-"""What the number of missed rows must fall to while the passes double."""
+"""Required reduction of misclassified rows each time that the passes double."""
 MAX_FRUITLESS_PROGRAMS = 4
-"""Linear programs in a row that lead to nothing."""
+"""Maximum number of successive linear programs without progress."""
 UNRELIABLE_GAIN = 1e-6
-"""A gain up to which a linear program may be wrong about what is separable."""
+"""Gain up to which a linear program may be wrong about separability."""
 
 ProgressPrinter: TypeAlias = Callable[[str], None]
 Decision: TypeAlias = Separable | NotSeparable
 
 
 class SeparabilitySearch:
-    """One run, with what was tried and the best u so far."""
+    """One search, with the methods tried and the best u so far."""
 
     def __init__(
         self, examples: SignedExamples, about: DataDescription, passes: int, seconds: float, tell: ProgressPrinter
@@ -84,15 +84,17 @@ class SeparabilitySearch:
         self.tried.append(what)
         self.tell(what)
 
-    # --- What is tried ---
+    # --- Methods ---
 
     def _try_contradiction(self) -> NotSeparable | None:
         self._note_attempt("rows that contradict each other")
         return self._prove_not_separable(gordan.find_contradiction(self.examples))
 
     def _try_perceptron(self) -> Separable | None:
-        """With g = R²: such a margin, not only a separator, is what it strives for. It goes on for as long as it comes
-        closer."""
+        """Run the Perceptron with margin g = R² for as long as the number of misclassified rows falls.
+
+        The margin drives it beyond a mere separator.
+        """
         from novikoff.linear.perceptron import Perceptron
 
         thick = float(np.asarray(self.examples.scaled.power(2).sum(axis=1)).max())
@@ -108,20 +110,23 @@ class SeparabilitySearch:
                     if missed > PROGRESS_FACTOR * before:
                         break
                     next_check, before = 2 * next_check, missed
-        except (WeightOverflowError, InputError):  # numbers too large or too small for it: others may do better
+        except (WeightOverflowError, InputError):  # values outside its range: other methods may succeed
             return None
         return self._prove_separable(learner.coef_[0])
 
     def _run_pass(self, learner: Any, near: float) -> int:
-        """One pass over all rows, then some over those whose score is not well above the margin, which are few: the
-        bound on the updates holds for any order. Returns how many rows were missed after the first."""
+        """Run one pass over all rows, then several over the few rows near the margin; return the rows missed by the
+        first.
+
+        The bound on updates holds for any order.
+        """
         matrix, signs = self.examples.scaled, self.examples.signs
         silence_order_warnings(learner)
         learner.partial_fit(matrix, signs, classes=[-1, 1])
         scores = signs * (matrix @ learner.coef_[0])
         missed = int(np.count_nonzero(scores <= 0.0))
         few = np.flatnonzero(scores < near)
-        # A call costs as much as many terms: short rows are repeated within one.
+        # Calls are expensive: repeat short rows within one call.
         at_once = max(1, min(INNER_PASSES, MIN_CALL_TERMS // max(1, int(np.diff(matrix.indptr)[few].sum()))))
         few = np.tile(few, at_once)
         part, part_signs, updates = matrix[few], signs[few], learner.ledger_.updates
@@ -139,9 +144,9 @@ class SeparabilitySearch:
         found = cycling_perceptron.find_cycle(self.examples, self.passes, time.perf_counter() + self._left() / 4)
         if found is None:
             return None
-        told, counts = found
+        cycle, counts = found
         rows = tuple(i for i, count in enumerate(counts) if count)
-        return self._prove_not_separable((rows, tuple(counts[i] for i in rows)), told)
+        return self._prove_not_separable((rows, tuple(counts[i] for i in rows)), cycle)
 
     def _try_exact(self) -> Decision | None:
         if not self.tiny:
@@ -150,7 +155,7 @@ class SeparabilitySearch:
         return proof
 
     def _try_linear_programs(self) -> Decision | None:
-        """Linear programs on rows that become more; other heights where one has led to nothing."""
+        """Solve linear programs on a growing set of rows, with random heights after one without progress."""
         active, tries = self._first_rows(), 0
         random = np.random.default_rng(0)
         while self._left() > 0.0 and tries < MAX_FRUITLESS_PROGRAMS:
@@ -167,7 +172,7 @@ class SeparabilitySearch:
     def _interpret_solution(
         self, active: NDArray[np.int64], solved: linear_program.MaxMarginSolution | None
     ) -> tuple[Decision | None, NDArray[np.float64] | None]:
-        """What follows from a linear program: a proof, or a separator of these rows that misses others, or neither."""
+        """Return a proof, or a separator of these rows that misses others, or neither."""
         if solved is not None:
             yes = self._prove_separable(solved.separator)
             if yes is not None or solved.gain > UNRELIABLE_GAIN:
@@ -187,7 +192,7 @@ class SeparabilitySearch:
     def _solve_linear_program(
         self, active: NDArray[np.int64], heights: NDArray[np.float64]
     ) -> linear_program.MaxMarginSolution | None:
-        """On the columns that these rows have; the others don't matter to them."""
+        """Solve the linear program on the columns that occur in these rows."""
         rows = self.examples.scaled[active].multiply(self.examples.signs[active][:, None]).tocsr()
         columns = np.unique(rows.indices)
         solved = linear_program.solve_max_margin(rows[:, columns], heights, self._left())
@@ -198,7 +203,7 @@ class SeparabilitySearch:
         return solved._replace(separator=separator)
 
     def _solve_exactly(self, active: NDArray[np.int64]) -> tuple[Decision | None, NDArray[np.float64] | None]:
-        """A proof, or where these rows are separable but others are missed, their separator."""
+        """Return a proof, or the separator of these rows if it misses others."""
         self._note_attempt(f"the simplex method without rounding on {len(active):,} rows")
         part = self.examples.scaled[active].multiply(self.examples.signs[active][:, None]).tocsr()
         columns = np.unique(part.indices)
@@ -212,10 +217,10 @@ class SeparabilitySearch:
             return self._prove_not_separable(
                 gordan.to_integer_counts([int(active[k]) for k in used], [weights[k] for k in used])
             ), None
-        told = decided.separator or []
-        largest = max(map(abs, told))
+        exact = decided.separator or []
+        largest = max(map(abs, exact))
         separator = np.zeros(self.examples.matrix.shape[1])
-        separator[columns] = [float(value / largest) for value in told]
+        separator[columns] = [float(value / largest) for value in exact]
         proof = self._prove_separable(separator)
         if proof is None and len(active) == self.examples.count:
             self._note_attempt("a separator exists, but in double precision none was found")
@@ -230,8 +235,11 @@ class SeparabilitySearch:
         return int(np.count_nonzero(self.examples.lowest_exponents < 2**20))
 
     def _first_rows(self) -> NDArray[np.int64]:
-        """All rows where they are few, equal ones once; else those that the best u so far comes closest to missing. If
-        it misses many, half of them and others by chance: rows with flipped labels would not contradict each other."""
+        """Return the first active rows: all distinct rows if they are few, else those that the best u nearly misses.
+
+        If it misses many, half of the rows are random: rows with flipped labels alone would not contradict each
+        other.
+        """
         _, rows = np.unique(gordan.fingerprint_rows(self.examples), return_index=True)
         max_rows = 3 * (self._width() + 1)
         if len(rows) <= max(max_rows, 2000):
@@ -249,17 +257,17 @@ class SeparabilitySearch:
         return distances
 
     def _find_worst_missed(self, u: NDArray[np.float64], active: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The rows that u misses by most, no more than there are columns."""
+        """Return the rows that u misses by most, about as many as there are columns."""
         distances = self._distances(u)
         distances[active] = np.inf
         missed = np.flatnonzero(distances <= 0.0)
         order = np.argsort(distances[missed], kind="stable")
         return missed[order[: self._width() + 100]]
 
-    # --- What is found ---
+    # --- Proofs ---
 
     def _prove_separable(self, u: NDArray[np.float64]) -> Separable | None:
-        """The proof that u, rounded to shorter numbers where that costs next to nothing, is a separator."""
+        """Return the proof for u, simplified where that costs almost no margin; None if u does not separate."""
         if not (np.isfinite(u).all() and u.any()):
             return None
         missed = self._count_missed(u)

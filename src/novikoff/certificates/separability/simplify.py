@@ -1,5 +1,4 @@
-"""A witness that is wide and short: of a separator, and of the widest one that was met, the numbers with the fewest
-digits that cost next to nothing of the margin. Short numbers can be read, and products of them are exact."""
+"""Simplification of separators: a wide margin in numbers with few digits, which are readable and multiply exactly."""
 
 from __future__ import annotations
 
@@ -13,12 +12,15 @@ from novikoff.certificates.separability import exact_arithmetic
 from novikoff.certificates.separability.signed_rows import SignedExamples
 
 MIN_SQ_MARGIN_RATIO = Fraction(998, 1000)
-"""How much of γ² may be given up for a witness in shorter numbers."""
+"""Share of γ² that the simplified witness must keep."""
 ROUNDING_BITS = (2, 4, 8, 12, 16, 24, 32, 44)
 
 
 def simplify_witness(examples: SignedExamples, u: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """A separator at least nearly as wide as u, which is of scaled columns; None where u is no separator."""
+    """Return a separator almost as wide as u or wider, for unscaled columns; None if u does not separate.
+
+    u is for scaled columns.
+    """
     found = _measure_candidates(examples, u)
     if not found:
         return None
@@ -30,14 +32,14 @@ def simplify_witness(examples: SignedExamples, u: NDArray[np.float64]) -> NDArra
 
 
 def unscale_columns(examples: SignedExamples, u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same u for the columns as they are."""
+    """Return the weights of the unscaled columns."""
     with np.errstate(over="ignore", under="ignore"):
         witness = np.ldexp(u, -examples.scale)
     return np.where(np.isfinite(witness), witness, 0.0)
 
 
 def _measure_candidates(examples: SignedExamples, u: NDArray[np.float64]) -> list[tuple[Fraction, NDArray[np.float64]]]:
-    """γ² of u and of u in shorter numbers, the shortest first; those that don't separate left out."""
+    """Return γ² and weights of u and its roundings that separate, those with the fewest bits first."""
     witnesses = [unscale_columns(examples, rounded) for rounded in (*_round_to_bits(u), u)]
     return [
         (exact_arithmetic.min_margin(examples, witness) ** 2 / exact_arithmetic.exact_sq_norm(witness), witness)
@@ -47,7 +49,7 @@ def _measure_candidates(examples: SignedExamples, u: NDArray[np.float64]) -> lis
 
 
 def _round_to_bits(u: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """u in whole numbers of so many bits, divided by what they have in common."""
+    """Return u rounded to integers of each number of bits, divided by their common divisor."""
     top = int(np.frexp(np.abs(u).max())[1])
     found = []
     for bits in ROUNDING_BITS:

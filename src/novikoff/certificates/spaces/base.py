@@ -1,7 +1,7 @@
-"""Where the theorems of a model live, if that is not the space of its features: of preferences, columns, queries or
-a kernel.
+"""Spaces of theorems: a space finds witnesses on a sample, measures them on the stream and returns the evidence.
 
-A space finds witnesses on a sample, measures them on the stream, and says what the theorems are to be asked with.
+Most theorems live in the space of the features. Multiclass, ranking and kernel models have theorems in the space of
+preferences, columns, queries or the kernel.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ from novikoff.base.internals import outcome_type_of
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.data.rows import Rows
-from novikoff.theory.bounds import Evidence
+from novikoff.theory.bound_declaration import Evidence
 
 ExampleStream = Callable[[], Iterable[tuple[Rows, Any]]]
-"""Rows and what they ask for, as the model takes it, from the beginning, as often as it is asked for."""
+"""Returns rows and encoded targets from the beginning of the stream at each call."""
 
 
 class Space(Protocol):
+    """Interface of the spaces."""
+
     def __init__(self, model: OnlineClassifier) -> None: ...
 
     def make_sampler(self) -> Any:
-        """Takes rows and what they ask for, and gives a sample of them."""
+        """Return a sampler of rows and encoded targets."""
 
     def slots(self) -> int:
-        """How many numbers a witness has."""
+        """Return the number of weights of a witness."""
 
     def witnesses(self, sample: Any, budget: int) -> list[NamedWitness]: ...
 
@@ -36,7 +38,7 @@ class Space(Protocol):
     ) -> tuple[Sequence[Any], Mapping[str, Evidence]]: ...
 
     def histograms(self, directions: Sequence[Any], stream: ExampleStream) -> list[Any]:
-        """How clearly each of these tells examples apart; None where that can't be drawn."""
+        """Return a margin histogram for each direction, None where there is none."""
 
 
 SPACES = {
@@ -49,7 +51,7 @@ SPACES = {
 
 
 def find_space(model: OnlineClassifier) -> Space | None:
-    """None where the theorems are about the two sides of a vector of weights."""
+    """Return the space of a model's theorems; None for binary weight vectors."""
     if outcome_type_of(model) == "sides":
         return None
     module, name = SPACES[outcome_type_of(model)]

@@ -1,10 +1,10 @@
-"""The space of a kernel: a witness is u = Σ β_j·φ(x_j) over examples of the stream, by their numbers.
+"""Kernel space: a witness is u = Σ β_j·φ(x_j) over examples of the stream, identified by their numbers.
 
-y·u·φ(x) = y·Σ β_j·K(x_j, x), ‖u‖² = Σ β_i·β_j·K(x_i, x_j), R² = max K(x, x). For more than two classes each column of
-weights has a witness of its own, and all are kept as one: number j·columns + c is β_j of column c.
+y·u·φ(x) = y·Σ β_j·K(x_j, x), ‖u‖² = Σ β_i·β_j·K(x_i, x_j), R² = max K(x, x). With more than two classes each column
+of weights has its own witness. They are stored as one: number j·columns + c is β_j of column c.
 
-There is no witness where measuring it would take more than MAX_PRODUCTS products, nor for a kernel that is a Python
-function or a Gram matrix: nobody has shown that these are kernels.
+There is no witness where measuring it would take more than MAX_PRODUCTS products. There is none for a kernel that is
+a Python function or a Gram matrix, because these are not proved to be kernels.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ from novikoff.kernels.gram import to_canonical_sparse
 from novikoff.kernels.parser import as_kernel
 from novikoff.kernels.support_set import support_rows
 from novikoff.multiclass.internals import inner_column_bounds_of
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
-MAX_SUPPORT_EXAMPLES = 2000  # examples that u is made of, at most
-MAX_JUDGING_EXAMPLES = 2000  # examples that tell how good a direction is
-MAX_PRODUCTS = 2e11  # products
+MAX_SUPPORT_EXAMPLES = 2000  # in u
+MAX_JUDGING_EXAMPLES = 2000  # on which directions are compared
+MAX_PRODUCTS = 2e11
 MAX_WITNESS_LENGTH = 50_000_000
-SLACK_WIDTHS_PER_COLUMN = 2  # of each column
+SLACK_WIDTHS_PER_COLUMN = 2
 
 
 class KernelSample(NamedTuple):
-    """What every example asks for, and some examples with their numbers."""
+    """Encoded targets of all examples, and some of the examples with their numbers."""
 
     rows: Sparse
     numbers: NDArray[np.int64]
     labels: NDArray[np.int64]
-    """Of all examples: the number of the class, below 0 for those that are left out."""
+    """Class numbers of all examples; below 0 for excluded ones."""
     total: int
 
     def share(self) -> float:
@@ -62,7 +62,7 @@ class KernelSample(NamedTuple):
 
 
 class KernelStreamSampler:
-    """Keeps all labels, and rows until they are many; then every second of them, and so on."""
+    """Sampler that keeps all labels, and an even share of the rows."""
 
     def __init__(self) -> None:
         self.kept: list[tuple[int, Sparse]] = []
@@ -91,7 +91,7 @@ class KernelSpace:
     def __init__(self, model: Any) -> None:
         self.model = model
 
-    # Asked for when the model has learned.
+    # These read the fitted model.
 
     @cached_property
     def kernel(self) -> Any:
@@ -107,7 +107,7 @@ class KernelSpace:
 
     @cached_property
     def bounds(self) -> Sequence[Bound]:
-        """Of a column, or of the only one."""
+        """The bounds of one column, or of the model if it has one column."""
         found: Sequence[Bound] = self.model.bounds()
         return found if self.columns == 1 or not found else inner_column_bounds_of(self.model)
 
@@ -115,14 +115,14 @@ class KernelSpace:
         return KernelStreamSampler()
 
     def slots(self) -> int:
-        """A number for each example that was learned and each column; those of one pass are used."""
+        """Return the number of learned examples times columns; the numbers of one pass are used."""
         return int(self.model.ledger_.examples) * self.columns
 
     def histograms(self, directions: Sequence[Any], stream: ExampleStream) -> list[Any]:
         return [None for _ in directions]
 
     def _column_signs(self, codes: Any, c: int) -> NDArray[np.float64]:
-        """−1 or +1, 0 for those that are left out."""
+        """Return −1 or +1 for each example, 0 for excluded ones."""
         codes = np.asarray(codes)
         return np.where(codes < 0, 0.0, np.where(codes == (1 if self.columns == 1 else c), 1.0, -1.0))
 
@@ -130,7 +130,7 @@ class KernelSpace:
 
     def witnesses(self, sample: KernelSample, budget: int) -> list[NamedWitness]:
         unknown = isinstance(self.kernel, Precomputed) or compile_kernel(self.kernel)[1]
-        left_out = int(self.model.ledger_.examples) % sample.total  # then numbers don't say which example it was
+        left_out = int(self.model.ledger_.examples) % sample.total  # then numbers don't identify examples
         if not self.bounds or unknown or left_out or self.slots() > MAX_WITNESS_LENGTH:
             return []
         supports = self._choose_support(sample)
@@ -151,8 +151,7 @@ class KernelSpace:
         return [NamedWitness("columns", u.reshape(-1), widths)]
 
     def _choose_support(self, sample: KernelSample) -> WitnessSupport:
-        """The examples that u is made of: all of a small stream, else those that were kept, the heaviest of them, and
-        as many others as there is room for."""
+        """Choose the examples of u: all of a small stream, else the heaviest support vectors and random others."""
         if (
             count_rows(sample.rows) == np.count_nonzero(sample.labels >= 0)
             and count_rows(sample.rows) <= MAX_SUPPORT_EXAMPLES
@@ -176,13 +175,13 @@ class KernelSpace:
         return build_support(rows, np.array(order, np.int64), self.features)
 
     def _support_numbers(self, total: int) -> NDArray[np.int64]:
-        """Which examples of a pass those are that were kept."""
+        """Return the numbers, within a pass, of the model's support vectors."""
         dual = require_state(self.model).dual
         numbers: NDArray[np.int64] = (dual.first[: int(dual.counts[N_SUPPORT])] - 1) % max(1, total)
         return numbers
 
     def _best_for_column(self, seen: _SearchInput, c: int, budget: int) -> list[NamedWitness]:
-        """The best witness for each theorem; where there are many columns, the one for the tightest of a column's."""
+        """Return the best witness for each bound; with several columns, one for the tightest bound of this column."""
         sample, numbers, radius = seen.sample, seen.numbers, math.sqrt(seen.scale)
         y = self._column_signs(sample.labels[numbers], c)
         found = kernel_search.find_directions(seen.support_kernel / seen.scale, y, budget)
@@ -202,7 +201,7 @@ class KernelSpace:
         return sorted(best, key=lambda one: self._allowed(one, guesses))[:1]
 
     def _allowed(self, one: NamedWitness, guesses: Mapping[str, SampleEvidence]) -> float:
-        """What the tightest theorem of a column says with this witness, on the sample."""
+        """Return the tightest bound of a column with this witness, on the sample."""
         guess = guesses[one.name.rpartition(" for ")[0]]
         at = int(np.abs(guess.direction).argmax())
         e = guess.evidence(float(one.witness[at]) / float(guess.direction[at]), one.widths)
@@ -237,20 +236,20 @@ class KernelSpace:
 
 
 class _SearchInput(NamedTuple):
-    """What the search looks at."""
+    """Input of the witness search."""
 
     sample: KernelSample
     numbers: NDArray[np.int64]
     support_kernel: NDArray[np.float64]
-    """K of supports with each other."""
+    """K between support examples."""
     sample_kernel: NDArray[np.float64]
-    """K of the sample with the supports."""
+    """K between the sample and the support examples."""
     scale: float
     """R²."""
 
 
 class _KernelEvidence(SampleEvidence):
-    """What the sample says of a direction with R‖u‖ = 1, at any length."""
+    """Evidence of the sample for a direction with R‖u‖ = 1, at any length."""
 
     def __init__(
         self, direction: NDArray[np.float64], reached: NDArray[np.float64], share: float, radius: float
@@ -264,7 +263,7 @@ class _KernelEvidence(SampleEvidence):
 
 
 def _combine_columns(parts: Sequence[Evidence]) -> Evidence:
-    """All columns together, for show, and each by itself, for the theorems."""
+    """Combine the evidence of all columns for display; the theorems use each column in `parts`."""
     nothing = math.inf
     return Evidence(
         radius=max(e.radius for e in parts),

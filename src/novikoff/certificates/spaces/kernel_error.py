@@ -1,10 +1,10 @@
-"""How far a computed value of a kernel may be from the true one.
+"""Error bounds of computed kernel values.
 
-Each step of the program is gone through once more with a bound on the error beside the value: |computed − true| ≤ E.
-A sum of n products in double precision is off by at most n·2⁻⁵³·Σ|products|, a little more where products are rounded,
-and Σ|products| ≤ ‖x‖·‖z‖; we allow twice that. Sums and products of inexact numbers follow the rules of intervals; exp
-is off by what `exponential.py` says. The bounds themselves are computed in double precision and raised by 10⁻⁹ of
-themselves at the end, which is far more than their own few operations can lose.
+Each step of the kernel's program is repeated with an error bound beside the value: |computed − true| ≤ E. A sum of n
+products in double precision is off by at most n·2⁻⁵³·Σ|products|, plus the rounding of the products, and Σ|products|
+≤ ‖x‖·‖z‖; the code allows twice that. Sums and products of inexact numbers follow interval arithmetic. The error of
+exp is documented in `kernels.reproducible_exp`. The bounds are computed in double precision and raised by the factor
+1 + 10⁻⁹ at the end, which exceeds their own rounding errors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LN2_UP = 0.6931471805599454
 
 
 class ValueWithError(NamedTuple):
-    """Values, and how far each may be off."""
+    """Values with the maximum error of each."""
 
     value: NDArray[np.float64]
     error: NDArray[np.float64]
@@ -56,7 +56,7 @@ class ValueWithError(NamedTuple):
         return result or self
 
     def exp(self, *, two: bool) -> ValueWithError:
-        """e^v, or 2^v. An argument that is off by d makes a factor of e^d, which is below 1 + d + d² for d ≤ 1."""
+        """Return e^v, or 2^v. An error d of the argument gives a factor e^d, which is below 1 + d + d² for d ≤ 1."""
         flat = np.ascontiguousarray(self.value).reshape(-1).copy()
         notes = np.zeros((SCRATCH_ROWS, max(1, flat.size)))
         (exp2_in_place if two else exp_in_place)(flat, flat.size, notes, notes.view(np.int64))
@@ -77,12 +77,15 @@ def evaluate_with_error(
     right: NDArray[np.float64],
     terms: int,
 ) -> ValueWithError:
-    """K with errors, without end where nothing is known: dots are x·z, as computed, left and right are ‖x‖² and ‖z‖²,
-    in shapes that fit together, of so many terms at most."""
+    """Evaluate K with errors, infinite where nothing is known.
+
+    `dots` are the computed x·z; `left` and `right` are ‖x‖² and ‖z‖², in broadcastable shapes; `terms` is the maximum
+    number of terms of a row.
+    """
     slip, least = (
         (terms + 4) * MACHINE_EPSILON,
         4.0 * (terms + 4) * EXP_ABSOLUTE_ERROR,
-    )  # a product may be too small to be a number
+    )  # products may underflow
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = np.sqrt(left + least) * np.sqrt(right + least) * (1.0 + 2.0 * slip)
         dot = ValueWithError(dots, slip * sizes + least)

@@ -1,4 +1,4 @@
-"""What a witness u = Σ β_j·φ(x_j) is worth on a stream, measured so that rounding can only weaken the claim."""
+"""Measurement of a witness u = Σ β_j·φ(x_j) on a stream, with rounding that can only weaken the claim."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from novikoff.kernels.support_set import (
     pad_to_panels,
     should_use_panels,
 )
-from novikoff.theory.bounds import Evidence
+from novikoff.theory.bound_declaration import Evidence
 
-BLOCK_VALUES = 1 << 19  # values
-UNDERFLOW_ALLOWANCE = 2.0**-1000  # more than what products that are too small to be numbers can add up to
+BLOCK_VALUES = 1 << 19
+UNDERFLOW_ALLOWANCE = 2.0**-1000  # exceeds the sum of all underflowed products
 
 
 class WitnessSupport(NamedTuple):
-    """The examples that witnesses are made of."""
+    """The examples in a witness."""
 
     rows: Sparse
     numbers: NDArray[np.int64]
-    """In the stream, from 0."""
+    """Their numbers in the stream, from 0."""
     kept: SupportSet
 
 
 class NormBounds(NamedTuple):
-    """‖u‖ from below and from above."""
+    """Lower and upper bound on ‖u‖."""
 
     low: float
     high: float
@@ -61,7 +61,7 @@ def build_support(rows: Sparse, numbers: NDArray[np.int64], features: int) -> Wi
 
 
 def collect_support(stream: Iterable[tuple[Rows, Any]], numbers: NDArray[np.int64], features: int) -> WitnessSupport:
-    """The examples of these numbers, which grow."""
+    """Read the examples with these increasing numbers."""
     found, places, total = list[Rows](), list[int](), 0
     for rows, codes in stream:
         here = numbers[(numbers >= total) & (numbers < total + len(codes))]
@@ -75,7 +75,7 @@ def collect_support(stream: Iterable[tuple[Rows, Any]], numbers: NDArray[np.int6
 def evaluate_kernel(
     kernel: Kernel, supports: WitnessSupport, rows: Sparse
 ) -> tuple[ValueWithError, NDArray[np.float64]]:
-    """K of each row with each support, with errors; and ‖x‖² of the rows."""
+    """Return K between each row and each support example, with errors, and ‖x‖² of the rows."""
     count, squares = len(supports.numbers), np.empty(count_rows(rows))
     compute_sq_norms(rows, squares)
     dots = np.empty((len(squares), pad_to_panels(count)))
@@ -87,7 +87,7 @@ def evaluate_kernel(
 
 
 def evaluate_diagonal(kernel: Kernel, squares: NDArray[np.float64], terms: int) -> NDArray[np.float64]:
-    """K(x, x), rounded up."""
+    """Return K(x, x), rounded up."""
     own = evaluate_with_error(compile_kernel(kernel)[0], squares, squares, squares, terms)
     return (own.value + own.error) * (1.0 + 4.0 * MACHINE_EPSILON)
 
@@ -96,7 +96,7 @@ def evaluate_diagonal(kernel: Kernel, squares: NDArray[np.float64], terms: int) 
 def combine(
     K: NDArray[np.float64], E: NDArray[np.float64], beta: NDArray[np.float64], out: NDArray[np.float64]
 ) -> None:
-    """Σ β_j·K_ij of each row, and how far it may be off."""
+    """Write Σ β_j·K_ij of each row, and its maximum error, to `out`."""
     for i in range(len(K)):
         total, size, error = 0.0, 0.0, 0.0
         for j in range(len(beta)):
@@ -119,7 +119,7 @@ def add_rows(
     widths: NDArray[np.float64],
     sums: NDArray[np.float64],
 ) -> None:
-    """Adds examples with these u·φ(x) and errors to the sums; those of side 0 are left out."""
+    """Add examples with these u·φ(x) and errors to the sums; examples of side 0 are skipped."""
     for i in range(len(sides)):
         if sides[i] != 0.0:
             middle = sides[i] * reached[i, 0]
@@ -130,7 +130,7 @@ def add_rows(
 
 
 def bound_norm(kernel: Kernel, supports: WitnessSupport, beta: NDArray[np.float64]) -> NormBounds:
-    """‖u‖."""
+    """Return lower and upper bounds on ‖u‖."""
     found, _ = evaluate_kernel(kernel, supports, supports.rows)
     reached = np.empty((len(beta), 2))
     combine(found.value, found.error, beta, reached)
@@ -156,7 +156,7 @@ def measure_kernel_witnesses(
     side: Any,
     features: int,
 ) -> list[WitnessMeasurement]:
-    """All of these in one pass; `side(codes, k)` is on which side examples are for number k."""
+    """Measure all witnesses in one pass; `side(codes, k)` returns the signs of examples for witness k."""
     sums = [init_sums(len(wanted)) for wanted in widths]
     each = max(1, BLOCK_VALUES // max(1, len(supports.numbers)))
     for rows, codes in stream:
@@ -176,7 +176,7 @@ def measure_kernel_witnesses(
 
 
 def build_kernel_evidence(found: WitnessMeasurement, norm: NormBounds, passes: int) -> Evidence:
-    """What the theorems ask for, of `passes` passes over the stream, each number moved outward."""
+    """Return the evidence for `passes` passes over the stream, each number moved outward."""
     up, down = 1.0 + OUTWARD_TOLERANCE, 1.0 - OUTWARD_TOLERANCE
     usable = norm.low > 0.0
 

@@ -1,7 +1,7 @@
-"""Witnesses in a kernel's space: support vector machines on a few examples, by dual coordinate descent.
+"""Witness search in a kernel's space: SVMs on a few examples, solved by dual coordinate descent.
 
-u = Σ β_j·φ(x_j) with β_j = α_j·y_j, 0 ≤ α_j ≤ C, minimises ½‖u‖² + C·Σ hinge loss. Every u gives a true bound; here we
-look for good ones, in double precision and to the nearest number.
+u = Σ β_j·φ(x_j) with β_j = α_j·y_j, 0 ≤ α_j ≤ C, minimises ½‖u‖² + C·Σ hinge loss. Every u gives a valid bound, so
+the search rounds to nearest.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from novikoff._compiled.jit import compiled
 
 COSTS = (1.0, 30.0, 1e3, 1e8)
-"""C, where the largest K(x, x) is 1; the last asks for all examples to be separated. Each begins where the one before
-has ended."""
+"""Values of C where the largest K(x, x) is 1; the last one forces separation. Each solve starts from the previous
+one.
+"""
 GRADIENT_TOLERANCE = 1e-4
-PRODUCTS_PER_TERM = 20  # products of these small tables for one term of the budget
+PRODUCTS_PER_TERM = 20  # products per term of the budget, as kernel tables are small
 
 
 @compiled
@@ -27,8 +28,10 @@ def solve_kernel_dual(
     score: NDArray[np.float64],
     most: int,
 ) -> int:
-    """Goes through all examples again and again until nothing is far from its optimum, or there were so many products;
-    `score` is Σ α·y·K. Returns how many there were."""
+    """Run passes until the optimum is reached or `most` products are computed; return the number of products.
+
+    `score` is Σ α·y·K.
+    """
     done, worst = 0, np.inf
     while worst >= GRADIENT_TOLERANCE and done < most:
         worst = 0.0
@@ -49,7 +52,7 @@ def solve_kernel_dual(
 
 
 def find_directions(K: NDArray[np.float64], y: NDArray[np.float64], budget: int) -> dict[str, NDArray[np.float64]]:
-    """β of each machine; K has been scaled so that its largest value is 1. An example of side 0 takes no part."""
+    """Return β for each C. K must be scaled to a maximum of 1; examples of side 0 are ignored."""
     found, left = {}, PRODUCTS_PER_TERM * budget
     alpha, score = np.zeros(len(y)), np.zeros(len(y))
     for k, cost in enumerate(COSTS):

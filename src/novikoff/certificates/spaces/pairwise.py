@@ -1,4 +1,4 @@
-"""The space of preferences: one witness with a number for each slot and column of weights."""
+"""Preference space of multiclass models: one witness with a weight for each slot and column."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from novikoff.certificates.spaces.pairwise_measure import (
 )
 from novikoff.core.multiclass.schemes import LABEL_TREE, columns_needed, radius_factor
 from novikoff.multiclass.internals import encode_targets, scheme_of, weights_of
-from novikoff.theory.bounds import Evidence
+from novikoff.theory.bound_declaration import Evidence
 
 
 class PairwiseSpace:
     def __init__(self, model: Any) -> None:
         self.model = model
 
-    # Asked for when the model has learned.
+    # These read the fitted model.
 
     @cached_property
     def known(self) -> int:
@@ -82,7 +82,7 @@ class PairwiseSpace:
         return select_best_witnesses(bounds, guesses)
 
     def _directions(self, sample: MulticlassSample, budget: int) -> Mapping[str, NDArray[np.float64]]:
-        """By the machine for rivals, where classes are such."""
+        """Return directions of the multiclass SVM if classes compete with each other."""
         if len(encode_targets(self.model, sample.codes).classes) == 0:
             return {}
         features = require_state(self.model).features
@@ -94,16 +94,16 @@ class PairwiseSpace:
         paths = np.zeros((self.known, self.columns))
         for c in range(self.known):
             paths[c, self.scheme.nodes[self.scheme.starts[c] : self.scheme.starts[c + 1]]] = 1.0
-        # The shortest weights of nodes whose sums along the paths are those of the classes.
+        # The shortest node weights whose sums along the paths are the class weights.
         onto = np.linalg.pinv(paths)
         return {name: np.einsum("jc,nc->jn", u, onto) for name, u in found.items()}
 
     def _own(self) -> NDArray[np.float64]:
-        """What the learner itself has found."""
+        """Return the model's own weights."""
         u: NDArray[np.float64] = weights_of(self.model)
         if not self.bias:
             u[0] = 0.0
-        # What all columns have in common is in no preference, and only makes u longer.
+        # The mean of the columns affects no preference and only lengthens u.
         return u if self.scheme.kind == LABEL_TREE else u - u.mean(axis=1, keepdims=True)
 
     def measure_witnesses(
@@ -130,7 +130,7 @@ class PairwiseSpace:
     def evidence(
         self, found: Sequence[NamedWitness], measured: Sequence[WitnessMeasurement], stream: ExampleStream, passes: int
     ) -> Mapping[str, Evidence]:
-        """What the theorems are asked with, from what was measured."""
+        """Return the evidence that follows from the measurements."""
 
         def sides() -> Iterator[SignedBatch]:
             for rows, codes in stream():
@@ -143,7 +143,7 @@ class PairwiseSpace:
         return facts
 
     def histograms(self, directions: Sequence[Any], stream: ExampleStream) -> list[Any]:
-        """Of the margin of each example's worst preference."""
+        """Return histograms of the margin of each example's worst preference."""
         scaled = [normalize(np.asarray(u, np.float64).reshape(-1)) for u in directions]
         wide = [None if u is None or len(u) != self.slots() else pad_columns(u, self.columns) for u in scaled]
         tallies = [HistogramBuilder() for _ in wide]
@@ -159,17 +159,17 @@ class PairwiseSpace:
         return [tally.done() if tally.counts.any() else None for tally in tallies]
 
     def _scale_radius_p(self, radius_p: Any) -> Any:
-        """‖x_ab‖_p from ‖x‖_p: x or −x stands in `radius_factor` columns at most."""
+        """Bound ‖x_ab‖_p from ‖x‖_p: ±x stands in at most `radius_factor` columns."""
         return lambda p: radius_p(p) * (1.0 if p == math.inf else self.stretch ** (1.0 / p) * (1.0 + OUTWARD_TOLERANCE))
 
 
 def _compute_norm(u: NDArray[np.float64]) -> float:
-    """‖u‖, the same to the last bit however many threads there are."""
+    """Return ‖u‖ with an order of summation that does not depend on the number of threads."""
     return float(np.sqrt(np.square(u).sum()))
 
 
 class _PairwiseEvidence(SampleEvidence):
-    """What the sample says of a direction in the space of preferences."""
+    """Evidence of the sample for a direction in the space of preferences."""
 
     def __init__(self, space: PairwiseSpace, sample: Any, direction: NDArray[np.float64]) -> None:
         self.space = space

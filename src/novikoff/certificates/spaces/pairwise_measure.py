@@ -1,9 +1,9 @@
-"""What a witness is worth in the space of preferences, measured so that rounding can only weaken the claim.
+"""Measurement of a witness in preference space, with rounding that can only weaken the claim.
 
-u has a number for each slot and column. A preference a ≻ b of an example is met by u with the margin s_a − s_b, where
-s_c = u_c·x; of an example with several, the one that is met worst counts. As in `measure.py`, each s_c has a lower and
-an upper end: its terms are not more than ‖x‖·‖u_c‖ in sum (Cauchy and Schwarz), which costs no second sum. Every margin
-takes the ends that hurt. All classes of the stream count for all examples, also those that came later.
+u has a weight for each slot and column. u satisfies a preference a ≻ b of an example with margin s_a − s_b, where s_c
+= u_c·x. The worst preference of an example counts. As in `measure.py`, each s_c has a lower and an upper end. The
+absolute values of its terms sum to at most ‖x‖·‖u_c‖ (Cauchy and Schwarz), which avoids a second sum. Every margin
+uses the unfavourable ends. All classes of the stream count for all examples, also those that appeared later.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def bound_scores(
     low: NDArray[np.float64],
     high: NDArray[np.float64],
 ) -> int:
-    """The ends of the scores of what is compared, from those of the columns; how many there are."""
+    """Write lower and upper ends of the compared scores, from those of the columns; return their number."""
     if scheme.kind == LABEL_TREE:
         return bound_path_scores(scheme, n_classes, scores, errors, low, high)
     count = columns_needed(scheme, n_classes)
@@ -92,8 +92,11 @@ def bound_path_scores(
 def bound_grade_margins(
     grades: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64], count: int
 ) -> tuple[float, float]:
-    """The lower end of the worst preference and the upper end of the best one, things of higher grade, 0, 1 or 2, being
-    preferred to those of lower grade; +∞ and −∞ where there are none."""
+    """Return the lower end of the worst preference and the upper end of the best one, or +∞ and −∞ without
+    preferences.
+
+    Items of higher grade, 0, 1 or 2, are preferred to those of lower grade.
+    """
     worst, best = np.inf, -np.inf
     for upper in range(1, 3):
         least, most, least_below, most_below = np.inf, -np.inf, np.inf, -np.inf
@@ -116,8 +119,11 @@ def bound_margins(
     count: int,
     scratch: NDArray[np.float64],
 ) -> tuple[float, float]:
-    """The same for the preferences of example i: its class to all others, its labels to the threshold and that to all
-    others, or those that it says."""
+    """Return the ends of `bound_grade_margins` for the preferences of example i.
+
+    They are its class over all others, its labels over the threshold and that over all others, or explicit
+    preferences.
+    """
     if scheme.kind == LABEL_RANKING:
         worst, best = np.inf, -np.inf
         for k in range(targets.starts[i], targets.starts[i + 1], 2):
@@ -149,7 +155,7 @@ def measure_preference_rows(
     workspace: NDArray[np.float64],
     sums: NDArray[np.float64],
 ) -> None:
-    """Adds these rows to the sums; a 0 in `kept` leaves its row out. `desk` has five rows of room."""
+    """Add these rows to the sums; rows with `included` 0 are skipped. `workspace` needs five rows."""
     for i in range(len(included)):
         if included[i] == 0:
             continue
@@ -179,7 +185,7 @@ def measure_preference_rows(
 
 @compiled
 def add_losses(low: float, high: float, widths: NDArray[np.float64], sums: NDArray[np.float64]) -> None:
-    """Of an example whose margins lie between these ends."""
+    """Add an example whose margins lie between these ends to the sums."""
     sums[MARGIN] = min(sums[MARGIN], low)
     sums[HINGE] += max(0.0, 1.0 - low)
     sums[LOGISTIC] += math.log1p(math.exp(-abs(low))) + max(0.0, -low)
@@ -202,8 +208,7 @@ def find_worst_margins(
     workspace: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """The margin of the preference that is met worst, to the nearest number: for searching, not for claims. +∞ where
-    there is none."""
+    """Write the margin of each example's worst preference to `out`, rounded to nearest; +∞ without preferences."""
     for c in range(len(workspace[1])):
         workspace[1, c] = 0.0
     for i in range(len(included)):
@@ -216,19 +221,19 @@ def find_worst_margins(
 
 
 def pad_columns(witness: NDArray[Any], columns: int) -> NDArray[np.float64]:
-    """A witness as [slot][column], with room as `dot_classes` wants it."""
+    """Return a witness as [slot][column], padded as `dot_classes` needs it."""
     u = np.zeros((len(witness) // columns, pad_classes(columns)))
     u[:, :columns] = witness.reshape(-1, columns)
     return u
 
 
 def allocate_workspace(columns: int) -> NDArray[np.float64]:
-    """There are never more things to compare than columns."""
+    """Allocate the workspace. No example compares more items than there are columns."""
     return np.zeros((5, pad_classes(columns)))
 
 
 class PairwiseMeasurer:
-    """Measures witnesses in one pass, batch after batch."""
+    """Accumulator that measures witnesses in one pass."""
 
     def __init__(
         self,
@@ -255,7 +260,7 @@ class PairwiseMeasurer:
             )
 
     def done(self, stretch: float) -> list[WitnessMeasurement]:
-        """`stretch` is what ‖x‖² is multiplied by in the space of preferences."""
+        """Return the measurements; `stretch` is the factor of ‖x‖² in preference space."""
         found = [to_measurement(*parts) for parts in zip(self.witnesses, self.widths, self.sums, strict=True)]
         return [
             m._replace(squared_radius=m.squared_radius * stretch, margin=m.margin if m.margin < math.inf else 0.0)
@@ -264,7 +269,7 @@ class PairwiseMeasurer:
 
 
 PreferenceBatch = tuple[Rows, Any, NDArray[np.int8]]
-"""Rows, what they ask for as the loop takes it, and 0 for those that are left out."""
+"""Rows, targets in the encoding of the loop, and 0 for excluded rows."""
 
 
 def measure_preferences(

@@ -1,6 +1,6 @@
-"""The space of reductions: a binary problem for each column of weights, each with a witness of its own.
+"""Space of multiclass reductions: a binary problem, with its own witness, for each column of weights.
 
-The witnesses of all columns are kept as one, with a number for each slot and column.
+The witnesses of all columns are stored as one, with a weight for each slot and column.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from novikoff.certificates.search import witness_search
 from novikoff.certificates.search.witness_selection import NamedWitness, select_witnesses
 from novikoff.certificates.spaces.base import ExampleStream
 from novikoff.multiclass.internals import column_sides_of, count_used_columns, inner_column_bounds_of
-from novikoff.theory.bounds import Bound, Evidence
+from novikoff.theory.bound_declaration import Bound, Evidence
 
 MAX_COLUMNS = 1000
-SLACK_WIDTHS_PER_COLUMN = 2  # of each column
+SLACK_WIDTHS_PER_COLUMN = 2
 
 
 class PerColumnSpace:
     def __init__(self, model: Any) -> None:
         self.model = model
 
-    # Asked for when the model has learned.
+    # These read the fitted model.
 
     @cached_property
     def columns(self) -> int:
@@ -47,7 +47,7 @@ class PerColumnSpace:
 
     @cached_property
     def bounds(self) -> Sequence[Bound]:
-        """Of a column."""
+        """The bounds of one column."""
         found: Sequence[Bound] = inner_column_bounds_of(self.model)
         return found
 
@@ -74,7 +74,7 @@ class PerColumnSpace:
         return [NamedWitness("columns", u.reshape(-1), tuple(widths))]
 
     def _best_for_column(self, sample: MulticlassSample, c: int, budget: int) -> NamedWitness | None:
-        """The best for the tightest of a column's theorems."""
+        """Return the witness with the tightest bound of this column."""
         own = witness_search.BinarySample(sample.rows, column_sides_of(self.model, sample.codes, c), sample.total)
         if not own.labels.any():
             return None
@@ -100,17 +100,17 @@ class PerColumnSpace:
     def measure_witnesses(
         self, found: Sequence[NamedWitness], stream: ExampleStream, passes: int
     ) -> tuple[list[Any], Mapping[str, Evidence]]:
-        measured = [self._measured(f, stream) for f in found]
+        measured = [self._measure_columns(f, stream) for f in found]
         return measured, self.evidence(found, measured, stream, passes)
 
     def evidence(
         self, found: Sequence[NamedWitness], measured: Sequence[Any], stream: ExampleStream, passes: int
     ) -> Mapping[str, Evidence]:
-        """What the theorems are asked with, from what was measured."""
+        """Return the evidence that follows from the measurements."""
         return {f.name: self._combine_columns(f, m, stream, passes) for f, m in zip(found, measured, strict=True)}
 
-    def _measured(self, found: NamedWitness, stream: ExampleStream) -> list[WitnessMeasurement]:
-        """Each column, in one pass."""
+    def _measure_columns(self, found: NamedWitness, stream: ExampleStream) -> list[WitnessMeasurement]:
+        """Measure each column in one pass."""
         parts = [np.ascontiguousarray(part) for part in found.witness.reshape(-1, self.columns).T]
         widths = np.asarray(found.widths, np.float64).reshape(self.columns, SLACK_WIDTHS_PER_COLUMN)
         sums = [init_sums(SLACK_WIDTHS_PER_COLUMN) for _ in parts]
@@ -124,7 +124,9 @@ class PerColumnSpace:
     def _combine_columns(
         self, found: NamedWitness, measured: Sequence[WitnessMeasurement], stream: ExampleStream, passes: int
     ) -> Evidence:
-        """All columns together, for show, and each by itself, for the theorems; without examples one errs never."""
+        """Combine the evidence of all columns for display; the theorems use `parts`. Columns without examples are
+        omitted.
+        """
         parts = []
         for c, m in enumerate(measured):
             if m.examples:

@@ -1,4 +1,4 @@
-"""The space of rankings: that of the features, where differences of documents are examples."""
+"""Space of rankings: feature space, in which differences of documents are the examples."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from novikoff.certificates.spaces.ranking_measure import (
     radius_factor,
     sq_radius_factor,
 )
-from novikoff.theory.bounds import Evidence
+from novikoff.theory.bound_declaration import Evidence
 
 
 class RankingSpace:
@@ -50,7 +50,7 @@ class RankingSpace:
         return int(require_state(self.model).features) + 1
 
     def witnesses(self, sample: QuerySample, budget: int) -> list[NamedWitness]:
-        """What the learner itself has found, at its best length."""
+        """Return the model's own weights at their best length."""
         bounds, own = self.model.bounds(), extract_direction(self.model, False)
         length = 0.0 if own is None else float(np.sqrt(np.square(own).sum()))
         radius = math.sqrt(max_power_sum(sample.rows, sample.labels, 2.0, 0.0))
@@ -99,7 +99,7 @@ def _scale_radius_p(radius_p: Any, least: float) -> Any:
 
 
 class _RankingEvidence(SampleEvidence):
-    """What the sample says of a direction."""
+    """Evidence of the sample for a direction."""
 
     def __init__(self, sample: Any, direction: NDArray[np.float64]) -> None:
         self.least_value = min(0.0, float(sample.rows.values.min(initial=0.0)))

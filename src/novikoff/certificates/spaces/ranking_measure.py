@@ -1,8 +1,7 @@
-"""What a witness is worth for rankings: a query's documents are compared, those of higher grade with those of lower.
+"""Measurement of a ranking witness: documents of a query are compared, those of higher grade with those of lower.
 
-A preference of document i to document j is the positive example x_i − x_j, and of a query's preferences the one that is
-met worst counts. ‖x_i − x_j‖ is 2·max‖x‖ at most; where no value is negative it is √2·max‖x‖ at most, for then
-(a − b)² ≤ a² + b².
+A preference of document i over document j is the positive example x_i − x_j. The worst preference of a query counts.
+‖x_i − x_j‖ is at most 2·max‖x‖. Without negative values it is at most √2·max‖x‖, because (a − b)² ≤ a² + b².
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from novikoff.certificates.multiclass_sample import join_rows
 from novikoff.certificates.spaces.pairwise_measure import add_losses
 from novikoff.data.rows import Rows, Sparse, end_term, first_term, slice_rows, weight_slot
 
-MAX_SAMPLE_TERMS = 4_000_000  # terms
-CHUNK_QUERIES = 16  # queries
+MAX_SAMPLE_TERMS = 4_000_000
+CHUNK_QUERIES = 16
 
 
 class QuerySample(NamedTuple):
@@ -39,7 +38,7 @@ class QuerySample(NamedTuple):
 
 
 class QueryStreamSampler:
-    """As that of `told.py`, for whole queries."""
+    """Sampler of whole queries: it keeps all of a small stream and an even share of a large one."""
 
     def __init__(self) -> None:
         self.kept: list[tuple[Sparse, NDArray[np.int64], NDArray[np.float64]]] = []
@@ -74,7 +73,9 @@ class QueryStreamSampler:
 def bound_query_margins(
     low: NDArray[np.float64], high: NDArray[np.float64], grades: NDArray[np.float64], start: int, count: int
 ) -> tuple[float, float]:
-    """The lower end of the worst preference and the upper end of the best one; +∞ and −∞ where there are none."""
+    """Return the lower end of the worst preference and the upper end of the best one, or +∞ and −∞ without
+    preferences.
+    """
     worst, best = np.inf, -np.inf
     for a in range(count):
         for b in range(count):
@@ -94,7 +95,7 @@ def measure_queries(
     ranges: NDArray[np.float64],
     sums: NDArray[np.float64],
 ) -> None:
-    """Adds these queries to the sums; `ranges[0]` becomes the least value there is. `desk` has two rows of room."""
+    """Add these queries to the sums; `ranges[0]` becomes the smallest value. `workspace` needs two rows."""
     for q in range(len(starts) - 1):
         start, count = starts[q], starts[q + 1] - starts[q]
         for d in range(count):
@@ -128,7 +129,7 @@ def find_worst_query_margins(
     workspace: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """The margin of each query's worst preference, at its first document, to the nearest number; +∞ elsewhere."""
+    """Write the margin of each query's worst preference at its first document, rounded to nearest; +∞ elsewhere."""
     for q in range(len(starts) - 1):
         start, count = starts[q], starts[q + 1] - starts[q]
         for d in range(count):
@@ -149,12 +150,12 @@ def allocate_workspace(starts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def sq_radius_factor(least: float) -> float:
-    """‖x_i − x_j‖² ≤ stretch·max‖x‖²."""
+    """Return the factor c with ‖x_i − x_j‖² ≤ c·max‖x‖²."""
     return 2.0 if least >= 0.0 else 4.0
 
 
 def radius_factor(least: float, p: float) -> float:
-    """‖x_i − x_j‖_p ≤ longer·max‖x‖_p."""
+    """Return the factor c with ‖x_i − x_j‖_p ≤ c·max‖x‖_p."""
     if least < 0.0:
         return 2.0
     return 1.0 if p == math.inf else 2.0 ** (1.0 / p)

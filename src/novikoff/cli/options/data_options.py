@@ -1,4 +1,4 @@
-"""The options that say how data is read; the same for every command that reads any."""
+"""Options for reading data, shared by all commands."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ from novikoff.errors import InputError
 
 DATA_HELP = """\
 DATA is a file, - for standard input, or a built-in stream (breast-cancer, digits, iris, wine). Files are svmlight,
-Vowpal Wabbit, CSV, TSV, JSON lines, labelled text or Parquet, packed (gzip, zstd, xz, bzip2) or not; the format is
-found by the file's name or content, or given by --format."""
+Vowpal Wabbit, CSV, TSV, JSON lines, labelled text or Parquet, compressed (gzip, zstd, xz, bzip2) or not. The
+format is detected from name or content, or given by --format."""
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how the data is read")
     group.add_argument(
-        "--format", choices=tuple(formats.FORMAT_CLASSES), help="the format of the files (default: found)"
+        "--format", choices=tuple(formats.FORMAT_CLASSES), help="format of the files (default: auto-detected)"
     )
-    group.add_argument(
-        "--label", metavar="COLUMN", help="the column or field with the label: a name, or a number from 1"
-    )
+    group.add_argument("--label", metavar="COLUMN", help="column or field of the label: a name, or a number from 1")
     group.add_argument(
         "--text",
         metavar="COLUMN",
         action="append",
-        help="a column or field (or a,b,…) that is text: its words are features",
+        help="column or field (or a,b,…) of text, whose words are features",
     )
-    group.add_argument("--ignore", metavar="COLUMN", action="append", help="a column (or a,b,…) that is no feature")
-    group.add_argument("--columns", metavar="COLUMN", action="append", help="the only columns that are features")
-    group.add_argument("--categorical", metavar="COLUMN", action="append", help="columns whose numbers are codes")
-    group.add_argument("--numeric", metavar="COLUMN", action="append", help="columns that are numbers")
-    group.add_argument("--weight", metavar="COLUMN", help="the column or field with the weights of the rows")
+    group.add_argument("--ignore", metavar="COLUMN", action="append", help="column (or a,b,…) to leave out")
+    group.add_argument("--columns", metavar="COLUMN", action="append", help="columns that are features (default: all)")
+    group.add_argument("--categorical", metavar="COLUMN", action="append", help="columns whose numbers are categories")
+    group.add_argument("--numeric", metavar="COLUMN", action="append", help="columns that are numeric")
+    group.add_argument("--weight", metavar="COLUMN", help="column or field of the sample weight")
     group.add_argument(
         "--missing",
         choices=MISSING_VALUES,
         default="absent",
-        help="what an empty cell, NA, NaN or null is: no feature (default), a feature of its own, or a mistake",
+        help="on an empty cell, NA, NaN or null: no feature (absent, default), a feature of its own, or an error",
     )
-    group.add_argument("--delimiter", metavar="CHARACTER", help="between the columns of a table (default: found)")
-    group.add_argument("--quote", choices=("none",), help="none: quotes in a table are text like any other")
     group.add_argument(
-        "--encoding", metavar="NAME", type=_parse_encoding, help="of text that is not UTF-8, such as latin-1"
+        "--delimiter", metavar="CHARACTER", help="character between columns of a table (default: auto-detected)"
+    )
+    group.add_argument("--quote", choices=("none",), help="none: quotes in a table have no special meaning")
+    group.add_argument(
+        "--encoding", metavar="NAME", type=_parse_encoding, help="encoding of text that is not UTF-8, such as latin-1"
     )
     group.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,
-        help="whether a table begins with names (default: found); for a model with names --no-header matches columns"
-        " by position",
+        help="whether the first line of a table has names (default: auto-detected); --no-header matches columns of"
+        " a model with names by position",
     )
     group.add_argument(
         "--hash-bits",
@@ -62,12 +62,12 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="hash names to 2^B slots (default: 18); 0 keeps a dictionary of names",
     )
-    group.add_argument("--signed-hash", action="store_true", help="let the hash choose a sign for each feature too")
+    group.add_argument("--signed-hash", action="store_true", help="let the hash also choose a sign for each feature")
     group.add_argument(
         "--collisions",
         choices=COLLISIONS,
-        help="what is kept of features that share a slot, or come twice (default: sum; max for learners"
-        " that take values up to 1)",
+        help="value of features that share a slot or occur twice (default: sum; max for learners that take values"
+        " up to 1)",
     )
     group.add_argument(
         "--interactions",
@@ -78,52 +78,54 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--feature-map",
         metavar="MAP",
-        help="learn from more than the features: poly:2 (all products of up to two), products:2 (of different ones),"
-        " powers:3, conjunctions:2 (of features that are 0 or 1)",
+        help="add features: poly:2 (products of up to two), products:2 (of different features), powers:3,"
+        " conjunctions:2 (of features that are 0 or 1)",
     )
     group.add_argument(
         "--feature-map-bits",
         metavar="B",
         type=int,
-        help="hash the products of --feature-map to 2^B slots (default: columns of their"
-        " own, or as many bits as the names have)",
+        help="hash the products of --feature-map to 2^B slots (default: a column each, or as many bits as names have)",
     )
     group.add_argument(
-        "--word-ngrams", metavar="N", type=int, help="text: runs of up to N words are features (default: 1)"
+        "--word-ngrams", metavar="N", type=int, help="text: sequences of up to N words are features (default: 1)"
     )
-    group.add_argument("--char-ngrams", metavar="N", type=int, help="text: runs of N letters are features, too")
+    group.add_argument("--char-ngrams", metavar="N", type=int, help="text: sequences of N letters are features, too")
     group.add_argument("--keep-case", action="store_true", help="text: keep capital letters as they are")
     group.add_argument(
         "--term-weighting",
         choices=("count", "binary", "log", "unit"),
-        help="text: what a word is worth that comes n times (default: log, 1 + ln n)",
+        help="text: value of a word that occurs n times (default: log, 1 + ln n)",
     )
     group.add_argument(
-        "--bad-lines", choices=("error", "skip"), default="error", help="what a line that makes no sense does"
+        "--bad-lines",
+        choices=("error", "skip"),
+        default="error",
+        help="on malformed lines: stop (error, default) or skip them",
     )
     group.add_argument(
-        "--cache", action="store_true", help="keep what was parsed beside the file, for later passes and runs"
+        "--cache", action="store_true", help="store the parsed data beside the file, for later passes and runs"
     )
-    group.add_argument("--threads", metavar="N", type=int, help="threads that read (default: one per processor)")
+    group.add_argument("--threads", metavar="N", type=int, help="number of reader threads (default: one per processor)")
 
 
 def _parse_encoding(name: str) -> str:
     """Return the usual name of an encoding."""
     try:
         found = codecs.lookup(name).name
-        "".encode(found)  # which codecs that are no encodings of text refuse
+        "".encode(found)  # refuses codecs that do not encode text
     except (LookupError, UnicodeError):
-        raise argparse.ArgumentTypeError(f"no encoding is called {name!r}: try latin-1, cp1252 or utf-16") from None
+        raise argparse.ArgumentTypeError(f"unknown encoding {name!r}: try latin-1, cp1252 or utf-16") from None
     return found
 
 
 def _split_names(given: list[str] | None) -> tuple[str, ...]:
-    """Options that may be repeated or have commas."""
+    """Return the names in an option that may be repeated or contain commas."""
     return tuple(name for one in given or () for name in one.split(",") if name)
 
 
 def build_reading_options(arguments: argparse.Namespace) -> ReadOptions:
-    """What the user has said, checked as far as it can be before a file is opened."""
+    """Return the options of the reader, checked as far as possible before a file is opened."""
     options = ReadOptions(
         format=arguments.format,
         label=arguments.label,
@@ -165,12 +167,12 @@ OPTION_FLAGS = {"lowercase": "--keep-case"}
 
 
 def is_stream(title: str) -> bool:
-    """Whether it can be read once only."""
+    """Return whether the source can be read only once."""
     return title == "-" or (os.path.exists(title) and not os.path.isfile(title))
 
 
 def open_reading(titles: list[str], options: ReadOptions, state: Any) -> DataReader:
-    """The examples of these files, read as the model's were where there is one."""
+    """Return a reader of these files. With the state of a model, it reads like the reader of the model's data."""
     check_sources(titles)
     reading = DataReader(titles, options)
     if state is None:
@@ -200,7 +202,7 @@ STORED_OPTIONS = (
 
 
 def matches_reading(titles: list[str], options: ReadOptions, settings: dict[str, Any] | None) -> bool:
-    """Whether files that are read with these options are read as a model's were."""
+    """Return whether these options read files like those of a model, by its stored settings."""
     import json
 
     reading = DataReader(titles, replace(options, threads=1))
@@ -212,8 +214,8 @@ def matches_reading(titles: list[str], options: ReadOptions, settings: dict[str,
 
 
 def restore_reading_options(options: ReadOptions, settings: dict[str, Any] | None) -> ReadOptions:
-    """The options with which a model's files were read, where the user has not said others: a model can be certified
-    without naming them again."""
+    """Return the options with which a model's files were read, except for those that the user gives: a model can be
+    certified without repeating them."""
     if not settings:
         return options
     found = {name: settings[name] for name in STORED_OPTIONS if settings.get(name) is not None}
@@ -239,7 +241,7 @@ def restore_reading_options(options: ReadOptions, settings: dict[str, Any] | Non
 
 
 def _restore_column_options(settings: dict[str, Any]) -> dict[str, Any]:
-    """The options that say what the columns of a table are, by their numbers."""
+    """Return the options for the kinds of columns of a table, by their numbers."""
     texts, ignored = settings.get("texts", ()), settings.get("ignored", ())
     features = [c for c in range(len(settings["names"])) if c not in (settings["target"], *texts, *ignored)]
     weight = settings.get("weight")
@@ -257,8 +259,8 @@ def _restore_column_options(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def restore_format(settings: dict[str, Any], options: ReadOptions) -> Format | None:
-    """The format that a model was learned with, where it was learned from files; InputError where the user wants
-    another."""
+    """Return the format of the files that a model was learned from, None if it was not learned from files; InputError
+    where the options ask for another."""
     before = {
         name: value for name, value in settings.items() if name not in ("feature_map", "feature_map_bits", "encoding")
     }
@@ -270,8 +272,8 @@ def restore_format(settings: dict[str, Any], options: ReadOptions) -> Format | N
     if different:
         flags = ", ".join(OPTION_FLAGS.get(key, "--" + key.replace("_", "-")) for key in different)
         raise InputError(
-            f"The model was learned from {name or 'built-in'} data read in its own way, and goes on so: leave out"
-            f" {flags}."
+            f"The model was learned from {name or 'built-in'} data with other reading options, which stay in force:"
+            f" leave out {flags}."
         )
     if name is None:
         return None
@@ -280,7 +282,7 @@ def restore_format(settings: dict[str, Any], options: ReadOptions) -> Format | N
 
 
 def _matches_learned(key: str, given: Any, learned: Any) -> bool:
-    """Whether an option says what a model has learned with. Columns may be named in part."""
+    """Return whether an option agrees with the one of the model. Columns may be named in part."""
     if key in ("ignore", "categorical", "numeric"):
         return set(given) <= set(learned)
     if key == "text":
@@ -289,7 +291,7 @@ def _matches_learned(key: str, given: Any, learned: Any) -> bool:
 
 
 def _normalize_option(key: str, value: Any) -> Any:
-    """In a form in which what was said and what was settled can be compared."""
+    """Return the value of an option in a form that can be compared."""
     if key == "quote":
         return value or '"'
     return sorted("".join(sorted(i)) for i in value or ()) if key == "interactions" else value

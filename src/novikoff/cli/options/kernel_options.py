@@ -1,4 +1,4 @@
-"""--kernel-form: a kernel's examples kept (the dual), or its features written out (the primal), by the numbers."""
+"""The option --kernel-form: keep examples (dual), or map features explicitly and keep weights (primal)."""
 
 from __future__ import annotations
 
@@ -13,22 +13,20 @@ from novikoff.errors import InputError
 
 KERNEL_LEARNER = "kernel-perceptron"
 DUAL_ONLY_SETTINGS = ("vote", "budget", "drop", "max_memory_mb")
-"""Settings that mean something for kept examples only."""
+"""Settings that only the dual form has."""
 
 
 def add_kernel_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kernel-form",
         choices=("auto", "dual", "primal"),
-        help=f"{KERNEL_LEARNER}: keep examples (dual, the default), or write the features of poly:N out and keep"
-        " weights (primal); auto takes the cheaper, by the numbers of the first examples",
+        help=f"{KERNEL_LEARNER}: keep examples (dual, the default), or map the features of poly:N and keep weights"
+        " (primal); auto chooses the cheaper form from the first examples",
     )
 
 
 def resolve_representation(options: argparse.Namespace) -> None:
-    """Where the primal is wanted, or cheaper, the options become those of a Perceptron in the mapped space."""
-    if options.kernel_form is None:
-        return
+    """Change the options to those of a Perceptron in the mapped space, where primal is given or cheaper."""
     if options.learner != KERNEL_LEARNER or options.resume:
         raise InputError(f"--kernel-form is for a new run of --learner {KERNEL_LEARNER}: leave it out.")
     if options.kernel_form == "dual":
@@ -45,16 +43,16 @@ def resolve_representation(options: argparse.Namespace) -> None:
     )
     why = None
     if dual_only:
-        why = f"--{dual_only[0].replace('_', '-')} is for kept examples"
+        why = f"--{dual_only[0].replace('_', '-')} is for the dual form"
     elif not written_out:
         why = f"the kernel {kernel} has no map among those of --feature-map; poly:N has"
     elif options.feature_map:
-        why = "--feature-map is there already"
+        why = "--feature-map is given already"
     elif options.hash_bits == 0 or options.keep_names:
-        why = "there are no names for products, as --hash-bits 0 and --keep-names ask for"
+        why = "products have no names, which --hash-bits 0 and --keep-names need"
     if options.kernel_form == "primal":
         if why is not None:
-            raise InputError(f"--kernel-form primal can't be: {why}.")
+            raise InputError(f"--kernel-form primal is not possible: {why}.")
     elif why is not None or not _primal_is_cheaper(options, _degree(kernel)):
         return
     _switch_to_primal(options, kernel)
@@ -71,7 +69,7 @@ def _primal_is_cheaper(options: argparse.Namespace, degree: int) -> bool:
 
     check_sources(options.data)
     if any(map(is_stream, options.data)):
-        raise InputError("--kernel-form auto looks at the data beforehand: say dual or primal for a pipe.")
+        raise InputError("--kernel-form auto reads the first examples in advance: use dual or primal for a pipe.")
     batch = next(DataReader(options.data, build_reading_options(options)).batches())
     terms = float(batch.rows.starts[-1]) / len(batch) if isinstance(batch.rows, Sparse) else float(batch.features)
     chosen = MapSpec("poly", degree, options.feature_map_bits)
@@ -81,20 +79,20 @@ def _primal_is_cheaper(options: argparse.Namespace, degree: int) -> bool:
     )
     too_many = options.feature_map_bits is None and chosen.products(batch.features) > MAX_MAP_COLUMNS
     if not options.quiet:
-        room = " Its columns would be too many, though: --feature-map-bits hashes them." if too_many else ""
+        room = " It would have too many columns, though: --feature-map-bits hashes them." if too_many else ""
         print(f"{advice.sentence}{room if advice.representation == 'primal' else ''}", file=sys.stderr)
     return advice.representation == "primal" and not too_many
 
 
 def _estimate_examples(batch: Batch, titles: list[str]) -> int:
-    """How many examples there are, if all are like the first ones."""
+    """Return the number of examples, estimated from the size of the first ones."""
     if not batch.size:
         return len(batch)
     return max(len(batch), round(len(batch) * sum(os.stat(title).st_size for title in titles) / batch.size))
 
 
 def _switch_to_primal(options: argparse.Namespace, kernel: Any) -> None:
-    """(1 + x·z)^d is the product of two mapped examples and of their biases, x·z that of the examples themselves."""
+    """Change the options: (1 + x·z)^d is the inner product of mapped examples with a bias, x·z that of the examples."""
     options.learner = "perceptron"
     degree = _degree(kernel)
     if degree > 1:

@@ -1,4 +1,4 @@
-"""What was read, on stderr before anything is learned: the format, kinds of columns, the label and its classes."""
+"""Summary of the data on stderr before learning: format, kinds of columns, label and classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_COLUMNS_SHOWN = 40
 
 
 class DataSummary(Protocol):
-    """What was read: a `Reading` that has described its first examples, or what a worker has found of a shard."""
+    """A description of data: a `DataReader` that has read its first examples, or the result of a worker."""
 
     @property
     def description(self) -> dict[str, Any] | None: ...
@@ -29,8 +29,8 @@ class DataSummary(Protocol):
 
 
 def describe_files(titles: list[str], options: ReadOptions) -> DataReader:
-    """Read the first examples of files, for commands that read them by themselves later on. Streams, which can be read
-    once only, are not touched."""
+    """Return a reader that describes the first examples of files, for commands that read them again later. Streams,
+    which can be read only once, are not read."""
     check_sources(titles)
     reading = DataReader(titles, replace(options, threads=1))
     if not any(is_stream(title) for title in titles):
@@ -41,7 +41,7 @@ def describe_files(titles: list[str], options: ReadOptions) -> DataReader:
 
 
 def show_description(reading: DataSummary, *, quiet: bool) -> None:
-    """Print what was read, unless `quiet`, and warnings about it."""
+    """Print the description of the data, unless `quiet`, and warnings about it."""
     if not quiet:
         for line in description_lines(reading.description) if reading.description else ():
             print(line, file=sys.stderr)
@@ -49,7 +49,7 @@ def show_description(reading: DataSummary, *, quiet: bool) -> None:
 
 
 def show_notes(reading: DataSummary, *, quiet: bool) -> None:
-    """Print notes about what was read, unless `quiet`, and warnings."""
+    """Print notes about the data, unless `quiet`, and warnings."""
     for note in () if quiet else reading.notes:
         print(f"note: {note}", file=sys.stderr)
     for doubt in reading.doubts:
@@ -57,7 +57,7 @@ def show_notes(reading: DataSummary, *, quiet: bool) -> None:
 
 
 def description_lines(about: dict[str, Any]) -> list[str]:
-    """Return the lines for what `Reading.describe` found."""
+    """Return the lines for the result of `DataReader.describe`."""
     files = about["files"]
     name = "standard input" if files[0] == "-" else files[0]
     more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
@@ -76,7 +76,7 @@ def description_lines(about: dict[str, Any]) -> list[str]:
 
 
 def _format_columns(about: dict[str, Any], title: str) -> str:
-    """Return the columns of a kind, up to MOST_COLUMNS_SHOWN: categorical ones with the number of their categories,
+    """Return the columns of a kind, up to MAX_COLUMNS_SHOWN: categorical ones with the number of their categories,
     nested ones with how they are read."""
     names = about[title]
     if isinstance(names, str):

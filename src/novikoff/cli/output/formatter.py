@@ -1,4 +1,4 @@
-"""How help is laid out."""
+"""The parser of commands: help as wide as the terminal, errors in one line, suggestions for mistyped words."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import contextlib
 import functools
 import os
 import sys
+from collections.abc import Collection, Sequence
+from typing import Any, NoReturn
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """As wide as the terminal is. One is made for each option, and only for that argparse would import `shutil`."""
+    """As wide as the terminal. argparse creates one per option, and would import `shutil` to find the width."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=_terminal_columns() - 2)
@@ -25,3 +27,27 @@ def _terminal_columns() -> int:
     with contextlib.suppress(OSError, ValueError, AttributeError):
         columns = columns if columns > 0 else os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
     return columns if columns > 0 else 80
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose errors are one line and a reference to --help."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **{"formatter_class": HelpFormatter, **more})
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\nsee {self.prog} --help\n")
+
+    def refuse_unknown(self, unknown: Sequence[str], hint: str = "") -> NoReturn:
+        """Exit because of unknown arguments. Without a hint, suggest the option that the first of them resembles."""
+        options = [name for name in self._option_string_actions if name.startswith("--")]
+        hint = hint or suggest(unknown[0].partition("=")[0], options)
+        self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+
+
+def suggest(word: str, known: Collection[str]) -> str:
+    """Return a question that names the known word most similar to this one; nothing where none is similar."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, known, 1)
+    return f". Did you mean {close[0]}?" if close else ""

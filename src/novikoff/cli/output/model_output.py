@@ -1,4 +1,4 @@
-"""Whether a result can be written, asked before hours of learning and not after."""
+"""Check before a long run that its results can be written."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from novikoff.errors import InputError
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise InputError where a file can't be written. Devices and pipes such as /dev/stdout can."""
+    from novikoff.model_file import is_stream_output
+
+    if is_stream_output(path):
+        return
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         raise InputError(f"{path}: is a directory: name a file in it.")
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise InputError(f"{path}: is not a file but a device or a pipe: name a file.")
     if not os.path.isdir(folder):
         raise InputError(f"{path}: No such file or directory: make the folder {folder} first.")
     if not os.access(folder, os.W_OK):

@@ -1,16 +1,16 @@
-"""Progress on stderr, a line at 1, 2, 4, 8 … examples: mistakes, progressive error so far and since the last
-line, rate."""
+"""The progressive error of a run: lines on stderr at 1, 2, 4, 8 … examples, and lines of the summary."""
 
 from __future__ import annotations
 
 import sys
 import time
 
-from novikoff.cli import signals
 from novikoff.ledger import Ledger
 
 
 class TrainingProgress:
+    """Prints mistakes, progressive error so far and since the last line, and the rate."""
+
     def __init__(self, *, quiet: bool, already: int = 0, mistakes: int = 0) -> None:
         self.quiet = quiet
         self.began = time.perf_counter()
@@ -18,13 +18,12 @@ class TrainingProgress:
         self.next = self.start + 1
         self.examples, self.mistakes = already, mistakes
 
-    def until_next(self, ledger: Ledger) -> int:
-        """How many examples until the next line is due; a chunk is cut there."""
-        signals.raise_if_interrupted()
+    def examples_until_line(self, ledger: Ledger) -> int:
+        """Return how many examples to learn before the next line is due."""
         return sys.maxsize if self.quiet else self.next - ledger.examples
 
     def show(self, ledger: Ledger) -> None:
-        """Prints the line that is due, if one is."""
+        """Print a line if one is due."""
         if self.quiet or ledger.examples < self.next:
             return
         if self.next == self.start + 1:
@@ -37,3 +36,22 @@ class TrainingProgress:
         )
         self.examples, self.mistakes = ledger.examples, ledger.mistakes
         self.next = self.start + 2 * (self.next - self.start)
+
+
+def progressive_error_lines(mistakes: int, examples: int, first_pass: dict[str, int] | None = None) -> list[str]:
+    """Return the line for the progressive error of a run and, over several passes, that of the first pass alone.
+
+    >>> print("\\n".join(progressive_error_lines(6, 60, {"mistakes": 4, "examples": 20})))
+    error       0.1000   (progressive error of the run: 6 of 60 predictions made while learning were wrong)
+    first pass  0.2000   (progressive error: 4 of 20 predictions; later passes have seen the labels)
+    """
+    made = f"{mistakes:,} of {examples:,} predictions made while learning were wrong"
+    lines = [f"error       {mistakes / max(examples, 1):.4f}   (progressive error of the run: {made})"]
+    if first_pass is not None:
+        wrong, seen = first_pass["mistakes"], first_pass["examples"]
+        share = wrong / max(seen, 1)
+        lines.append(
+            f"first pass  {share:.4f}   (progressive error: {wrong:,} of {seen:,} predictions; later passes have seen"
+            " the labels)"
+        )
+    return lines

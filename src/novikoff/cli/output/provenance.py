@@ -1,4 +1,4 @@
-"""The option --provenance: where a saved model comes from."""
+"""The option --provenance: record version, time and data files of a saved model."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def add_provenance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--provenance",
         action="store_true",
-        help="store version, time and SHA-256 of the data files in the model file, which is then different in each run",
+        help="store version, time and SHA-256 of the data files in the model file, which then differs in each run",
     )
 
 
 def begin_provenance(options: argparse.Namespace) -> Any:
-    """Return what is known of the inputs before they are read; None where it is not asked for."""
+    """Return the status of the inputs before they are read; None without the option."""
     if not options.provenance:
         return None
     if not options.save:
@@ -29,7 +29,7 @@ def begin_provenance(options: argparse.Namespace) -> Any:
 
 
 def finish_provenance(options: argparse.Namespace, seen: Any) -> dict[str, Any] | None:
-    """Return the record for the file, with that of the runs before it where the model goes on."""
+    """Return the record for the file; a resumed model keeps the records of the runs before."""
     if seen is None:
         return None
     from novikoff import __version__

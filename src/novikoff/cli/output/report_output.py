@@ -1,4 +1,4 @@
-"""--report: a certificate as a page."""
+"""The option --report: a certificate as an HTML page."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 
 def add_report_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--report", metavar="FILE.html", help="write a page with plots, bounds and all to this file")
+    parser.add_argument("--report", metavar="FILE.html", help="write a page with plots and bounds to this file")
 
 
 def write_report(path: str, certificate: Any, model: Any, source: Any, titles: Sequence[str]) -> None:
-    """Whole or not at all."""
+    """Write the page atomically."""
     from novikoff.meta.batch_estimator import BatchEstimator
     from novikoff.model_file import write_atomically
 

@@ -1,4 +1,4 @@
-"""Answers the questions of learning theory by computation: how many examples, what error, which dimension."""
+"""Computes sample sizes, error bounds, VC dimensions and mistake bounds."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from novikoff.cli.theory import counts, sample_size, shattering
 
 EPILOG = """\
-Every answer is a sentence with its formula and the numbers put in, or one JSON object with --json. Numbers of examples
-are rounded up, bounds on errors and probabilities outward. `novikoff theory TOPIC --help` says what each one takes.
+Every answer is a sentence with the formula and its numbers, or one JSON object with --json. Numbers of examples are
+rounded up, bounds of errors and probabilities outward. `novikoff theory TOPIC --help` lists the options of a topic.
 
-exit code: 0 done; 1 the answer is no (not enough examples, not shattered); 2 bad usage or bad input
+exit code: 0 success; 1 negative answer (not enough examples, not shattered); 2 bad usage or bad input
 
 examples:
   novikoff theory consistent --class conjunctions --variables 10 --epsilon 0.1 --delta 0.05

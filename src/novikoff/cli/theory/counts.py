@@ -1,4 +1,4 @@
-"""`novikoff theory binomial | size | mistakes`: what is counted."""
+"""`novikoff theory binomial | size | mistakes`: error bounds from counts, sizes of classes, mistake bounds."""
 
 from __future__ import annotations
 
@@ -30,19 +30,21 @@ from novikoff.theory.samples import hoeffding
 from novikoff.theory.samples.sample_size import format_confidence
 
 MAX_JSON_DIGITS = 4000
-"""Of a size that is written out in JSON; more is refused by readers."""
+"""Maximum digits of a size in JSON: parsers refuse longer numbers."""
 
 
 def add_topics(topics: Any) -> None:
     about = "the error of one hypothesis from its mistakes on fresh examples, exactly, beside Hoeffding's bound"
     parser = add_topic(topics, "binomial", about, _answer_binomial, BINOMIAL_EXAMPLES)
-    parser.add_argument("--mistakes", metavar="K", type=int, required=True, help="k, how many were made")
-    parser.add_argument("--examples", metavar="M", type=int, help="m, on so many examples")
+    parser.add_argument("--mistakes", metavar="K", type=int, required=True, help="k, the number of mistakes")
+    parser.add_argument("--examples", metavar="M", type=int, help="m, the number of examples")
     parser.add_argument("--epsilon", metavar="E", type=float, help="ε, the error that is claimed")
     parser.add_argument("--delta", metavar="P", type=float, help="δ, the probability to fail")
-    parser = add_topic(topics, "size", "how many hypotheses a class has", _answer_size, SIZE_EXAMPLES)
+    parser = add_topic(topics, "size", "the number of hypotheses of a class", _answer_size, SIZE_EXAMPLES)
     add_finite_class_options(parser)
-    parser = add_topic(topics, "mistakes", "how many mistakes a theorem allows", _answer_mistakes, _mistake_examples())
+    parser = add_topic(
+        topics, "mistakes", "the number of mistakes that a theorem allows", _answer_mistakes, _mistake_examples()
+    )
     parser.add_argument("theorem", metavar="THEOREM", choices=tuple(MISTAKE_BOUNDS), help="see below")
     for name in dict.fromkeys(name for law in MISTAKE_BOUNDS.values() for name in law.parameters):
         value_type: Any = parse_class_size if name == "hypotheses" else int if name in INTEGER_PARAMETERS else float
@@ -67,10 +69,10 @@ SIZE_EXAMPLES = """\
 def _mistake_examples() -> str:
     lines = ["  novikoff theory mistakes novikoff --radius 1 --margin 0.1",
              "  novikoff theory mistakes winnow --literals 5 --features 1000",
-             "  novikoff theory mistakes halving --hypotheses 3^10", "", "THEOREM, and what it is told:"]  # fmt: skip
+             "  novikoff theory mistakes halving --hypotheses 3^10", "", "THEOREM, and its options:"]  # fmt: skip
     for name, law in MISTAKE_BOUNDS.items():
-        told = " ".join(f"--{parameter}" for parameter in law.parameters).replace("_", "-")
-        lines.append(f"  {name:<19} {told}")
+        flags = " ".join(f"--{parameter}" for parameter in law.parameters).replace("_", "-")
+        lines.append(f"  {name:<19} {flags}")
         lines.append(f"  {'':<19} M ≤ {law.formula}")
     return "\n".join([*lines, ""])
 
@@ -78,7 +80,7 @@ def _mistake_examples() -> str:
 def _answer_binomial(options: argparse.Namespace) -> int:
     k, many, epsilon, delta = options.mistakes, options.examples, options.epsilon, options.delta
     if (many, epsilon, delta).count(None) != 1:
-        raise InputError("binomial must be told two of --examples, --epsilon and --delta.")
+        raise InputError("binomial needs two of --examples, --epsilon and --delta.")
     if many is None:
         needed = binomial.examples(mistakes=k, epsilon=epsilon, delta=delta)
         sentence = (
@@ -151,7 +153,7 @@ def _answer_size(options: argparse.Namespace) -> int:
 
 
 def format_log10_power(log10: Any) -> str:
-    """10^x as digits and an exponent; as a bare power where the exponent itself is long."""
+    """Format 10^x as digits and an exponent; only as a power where the exponent is long."""
     if log10.adjusted() > 14:
         return f"10^({format_power_of_ten(log10)})"
     head = int(log10)
@@ -159,14 +161,14 @@ def format_log10_power(log10: Any) -> str:
 
 
 def format_logarithm(value: Any) -> str:
-    """A logarithm, rounded up."""
+    """Format a logarithm, rounded up."""
     if value < 10**6:
         return format_upper_bound(float_above(value))
     return format_integer(math.ceil(value)) if value.adjusted() < 15 else format_power_of_ten(value)
 
 
 def _json_number(value: Any) -> float | int | str:
-    """A float where one is large enough, else the digits that are known."""
+    """Return a float where its range suffices, else a text of the known digits."""
     return float_above(value) if value.adjusted() < 300 else str(value)
 
 

@@ -1,4 +1,4 @@
-"""`novikoff theory consistent | agnostic | vc | vc-agnostic | lower | hoeffding`: the third of m, ε and δ."""
+"""`novikoff theory consistent | agnostic | vc | vc-agnostic | lower | hoeffding`: solve for one of m, ε and δ."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def add_topics(topics: Any) -> None:
             ("delta", "P", float, "δ, the probability to fail, between 0 and 1"),
         ):
             parser.add_argument(f"--{option}", metavar=metavar, type=value_type, help=text)
-        parser.add_argument("--table", action="store_true", help="m for ε from 0.5 down to 0.001, for this δ")
+        parser.add_argument("--table", action="store_true", help="print m for ε from 0.5 to 0.001, for this δ")
         parser.add_argument(
-            "--plot", metavar="FILE.html", help="draw that, with all bounds that hold for the class, as a page"
+            "--plot", metavar="FILE.html", help="write a page that plots the table, with all bounds for the class"
         )
 
 
@@ -77,7 +77,7 @@ def _read_class(options: argparse.Namespace, law: SampleSizeBound) -> dict[str, 
 
 def _answer_table(options: argparse.Namespace, law: SampleSizeBound, class_params: dict[str, Any]) -> int:
     if options.delta is None or options.examples is not None or options.epsilon is not None:
-        raise InputError("A table or plot of m against ε must be told --delta, and neither --examples nor --epsilon.")
+        raise InputError("A table or plot of m against ε needs --delta, and neither --examples nor --epsilon.")
     rows = table(law.name, delta=options.delta, **class_params)
     if options.plot:
         _write_plot(Path(options.plot), law.name, class_params, options.delta)

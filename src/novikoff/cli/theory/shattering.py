@@ -1,4 +1,4 @@
-"""`novikoff theory shatter | growth | dimension`: decided by computation on points, or on a table of a finite class."""
+"""`novikoff theory shatter | growth | dimension`: computed on points, or on a table of a finite class."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ DIMENSION_EXAMPLES = """\
 
 
 def add_topics(topics: Any) -> None:
-    about = "whether a class shatters points: every labelling with its set, or one labelling that it has not"
+    about = "whether a class shatters points: a set for every labelling, or a labelling without one"
     parser = add_topic(topics, "shatter", about, _answer_shatter, SHATTER_EXAMPLES)
     _add_points(parser)
     parser.add_argument("--plot", metavar="FILE.html", help="draw the labellings of points in the plane as a page")
-    about = "how many labellings of the points a class has, and the VC dimension on them"
+    about = "the number of labellings of points by a class, and the VC dimension on them"
     _add_points(add_topic(topics, "growth", about, _answer_growth, GROWTH_EXAMPLES))
     about = "the VC dimension of a finite class: a row for each hypothesis, 0 or 1 for each element"
     parser = add_topic(topics, "dimension", about, _answer_dimension, DIMENSION_EXAMPLES)
-    parser.add_argument("--rows", metavar="ROWS", help='as "000 010 110 100"')
-    parser.add_argument("--from", dest="file", metavar="FILE", help="one row a line instead")
+    parser.add_argument("--rows", metavar="ROWS", help='rows such as "000 010 110 100"')
+    parser.add_argument("--from", dest="file", metavar="FILE", help="file with one row per line, instead of --rows")
 
 
 def _add_points(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("concepts", metavar="CLASS", choices=CLASS_NAMES, help=", ".join(CLASS_NAMES))
-    parser.add_argument("--points", metavar="POINTS", help='as "0,0 1,0 1/3,0.5"; taken exactly')
-    parser.add_argument("--from", dest="file", metavar="FILE", help="one point a line instead")
+    parser.add_argument("--points", metavar="POINTS", help='points such as "0,0 1,0 1/3,0.5", used exactly')
+    parser.add_argument("--from", dest="file", metavar="FILE", help="file with one point per line, instead of --points")
 
 
 def _read_words(options: argparse.Namespace, given: str | None, what: str) -> list[str]:
     if (given is None) == (options.file is None):
-        raise InputError(f"{what} must be told once: by --{what.lower()}, or by --from FILE.")
+        raise InputError(f"Give {what.lower()} once: by --{what.lower()}, or by --from FILE.")
     if given is not None:
         return given.replace(";", " ").split()
     try:
         text = Path(options.file).read_text()
     except UnicodeDecodeError:
-        raise InputError(f"{options.file}: is not text: write {what.lower()} as text, one a line.") from None
+        raise InputError(f"{options.file}: is not text: write {what.lower()} as text, one per line.") from None
     lines = (line.split("#")[0].strip() for line in text.splitlines())
     return [",".join(line.replace(",", " ").split()) for line in lines if line]
 

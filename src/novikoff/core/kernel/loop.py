@@ -1,4 +1,4 @@
-"""The loop of the dual form: K with what is kept, scores, labels, and what is kept of it."""
+"""Learn online in the dual form: the weights are a sum over stored examples, the support."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
+from novikoff.core.cursor import sample_weight
 from novikoff.core.kernel.expansion import (
     N_CLASSES,
     N_ENTRIES,
@@ -21,14 +22,14 @@ from novikoff.core.kernel.expansion import (
 from novikoff.data.rows import Sparse
 from novikoff.kernels.bytecode import Program, evaluate
 from novikoff.kernels.support_set import dot_one, is_same_row, scatter, unscatter, write_row
-from novikoff.ledger import ENERGY, EXAMPLES, SQUARED_RADIUS, UPDATES, WEIGHTED, LedgerCounters, count_mistake
+from novikoff.ledger import LedgerCounters, count_example, count_mistake, count_sample_weight, count_update
 
 MAX_ABS_SCORE = 1e300
 
 
 @compiled
 def find_support(expansion: KernelExpansion, rows: Sparse, i: int, sq_norm: float) -> int:
-    """Which kept example row i is; −1 where it is none."""
+    """Return the number of the stored example that equals row i, or −1."""
     for q in range(expansion.counts[N_SUPPORT]):
         if expansion.kept.squares[q] == sq_norm and is_same_row(expansion.kept, q, rows, i):
             return q
@@ -37,7 +38,7 @@ def find_support(expansion: KernelExpansion, rows: Sparse, i: int, sq_norm: floa
 
 @compiled
 def add_entry(expansion: KernelExpansion, q: int, c: int, amount: float, t: int, as_new_entry: bool) -> None:
-    """So much of kept example q in column c; as an entry of its own (apart), or added to the one that is there."""
+    """Add `amount` to the coefficient of stored example q in column c, in a new entry or in that of an earlier step."""
     last = expansion.counts[N_ENTRIES]
     e = last
     if not as_new_entry:
@@ -59,7 +60,7 @@ def add_entry(expansion: KernelExpansion, q: int, c: int, amount: float, t: int,
 
 @compiled
 def add_support(expansion: KernelExpansion, stored: Sparse, i: int, sq_norm: float, self_kernel: float, t: int) -> int:
-    """One more kept example, row i of what is to be stored; returns its number."""
+    """Store row i of `stored`; return the number of the new stored example."""
     q = expansion.counts[N_SUPPORT]
     write_row(expansion.kept, q, stored, i, expansion.counts[TERMS_END])
     expansion.kept.squares[q] = sq_norm
@@ -86,7 +87,10 @@ def fill_kernel_row(
     bits: NDArray[np.int64],
     K: NDArray[np.float64],
 ) -> None:
-    """K of row i, which stands in `example`, with what was kept since the block was computed."""
+    """Complete the kernel values K of row i: those with examples that were stored since the block was computed.
+
+    `example` is row i as a dense row.
+    """
     for f in range(expansion.counts[N_FRESH]):
         q = expansion.fresh[f]
         if q < expansion.counts[N_SUPPORT]:
@@ -96,7 +100,7 @@ def fill_kernel_row(
 
 @compiled
 def is_memory_full(expansion: KernelExpansion, options: KernelOptions, terms: int) -> bool:
-    """Whether one more example would take more memory than there may be."""
+    """Return whether one more stored example would exceed the memory limit."""
     used = expansion.counts[N_SUPPORT] * options.row_bytes + (expansion.counts[N_TERMS] + terms) * options.term_bytes
     return (
         used + options.row_bytes + (expansion.counts[N_ENTRIES] + len(expansion.since)) * options.per_entry
@@ -106,7 +110,7 @@ def is_memory_full(expansion: KernelExpansion, options: KernelOptions, terms: in
 
 @compiled
 def column_target(y: int, c: int, columns: int) -> float:
-    """On which side of column c an example of class y is; the only column of two labels is for number 1."""
+    """Return the label ±1 of an example of class y in column c; the only column of two classes is for class 1."""
     return 1.0 if y == (c if columns > 1 else 1) else -1.0
 
 
@@ -117,7 +121,7 @@ def is_misclassified(score: float, target: float, tie: float) -> bool:
 
 @compiled
 def needs_update(options: KernelOptions, scores: NDArray[np.float64], y: int, n_classes: int) -> bool:
-    """Whether any column that is there learns from an example with these scores."""
+    """Return whether any column learns from an example with these scores."""
     for c in range(min(len(scores), n_classes)):
         target = column_target(y, c, len(scores))
         if is_misclassified(scores[c], target, options.tie) or target * scores[c] < options.margin:
@@ -127,7 +131,7 @@ def needs_update(options: KernelOptions, scores: NDArray[np.float64], y: int, n_
 
 @compiled
 def is_mistake(options: KernelOptions, scores: NDArray[np.float64], y: int, n_classes_before: int) -> bool:
-    """Whether another label was predicted, given the classes that were known; the first of equal scores is."""
+    """Return whether another class than y was predicted, of those seen before; the first of equal scores wins."""
     if len(scores) == 1:
         return is_misclassified(scores[0], column_target(y, 0, 1), options.tie)
     best = 0
@@ -138,7 +142,7 @@ def is_mistake(options: KernelOptions, scores: NDArray[np.float64], y: int, n_cl
 
 @compiled
 def are_finite(self_kernel: float, scores: NDArray[np.float64]) -> bool:
-    """Whether these are finite, and K(x, x) is not negative."""
+    """Return whether K(x, x) is at least 0, and it and the scores are finite."""
     all_finite = 0.0 <= self_kernel < MAX_ABS_SCORE
     for c in range(len(scores)):
         all_finite = all_finite and abs(scores[c]) < MAX_ABS_SCORE
@@ -155,8 +159,8 @@ def update_kernel_columns(
     weight: float,
     t: int,
 ) -> int:
-    """Updates the columns that want it with kept example q; returns how many did."""
-    updated, as_new_entry = 0, options.vote or expansion.first[q] == t  # what was kept just now has no entries yet
+    """Add stored example q to the columns that learn from it; return their number."""
+    updated, as_new_entry = 0, options.vote or expansion.first[q] == t  # an example stored in this step has no entries
     for c in range(min(len(scores), expansion.counts[N_CLASSES])):
         target = column_target(y, c, len(scores))
         wrong = is_misclassified(scores[c], target, options.tie)
@@ -165,6 +169,56 @@ def update_kernel_columns(
             add_entry(expansion, q, c, target * weight, t, as_new_entry)
             updated += 1
     return updated
+
+
+# The online algorithm in its dual form, w = Σ a·φ(z) over the support (the stored examples z), for t = 1, 2, …:
+#
+#     k = K(z, x) for all stored z     fill_kernel_row
+#     s_c = Σ a·k of column c          last_scores
+#     if the prediction is wrong:      count_mistake
+#     if any y_c·s_c < margin:         count_update
+#         store x                      add_support            unless it is stored
+#         a += weight · y_c            update_kernel_columns  in each such column c
+LEARNED, REJECTED, OVER_BUDGET = 0, -1, 1
+
+
+@compiled
+def step_kernel(
+    expansion: KernelExpansion,
+    options: KernelOptions,
+    stored: Sparse,
+    i: int,
+    sq_norm: float,
+    self_kernel: float,
+    y: int,
+    weight: float,
+    scores: NDArray[np.float64],
+    counters: LedgerCounters,
+) -> int:
+    """Learn row i, of class y with these scores; return LEARNED, OVER_BUDGET, or REJECTED with nothing changed."""
+    n_classes_before = expansion.counts[N_CLASSES]
+    n_classes = max(n_classes_before, y + 1)
+    is_update = needs_update(options, scores, y, n_classes)
+    q = find_support(expansion, stored, i, sq_norm) if is_update else -1
+    if not are_finite(self_kernel, scores):
+        return REJECTED
+    if is_update and q < 0 and is_memory_full(expansion, options, stored.starts[i + 1] - stored.starts[i]):
+        return REJECTED
+    t = count_example(counters, self_kernel)
+    count_sample_weight(counters, weight)
+    if is_mistake(options, scores, y, n_classes_before):
+        count_mistake(counters)
+    for c in range(max(n_classes_before, 2), n_classes):
+        expansion.since[c] = t - 1
+    expansion.counts[N_CLASSES] = n_classes
+    expansion.counts[NEW_CLASS_EXAMPLES] += len(scores) > 1 and n_classes > n_classes_before
+    if not is_update:
+        return LEARNED
+    if q < 0:
+        q = add_support(expansion, stored, i, sq_norm, self_kernel, t)
+    n_updated = update_kernel_columns(expansion, options, scores, y, q, weight, t)
+    count_update(counters, n_updated * weight * weight * self_kernel)
+    return OVER_BUDGET if 0 < options.budget < expansion.counts[N_SUPPORT] else LEARNED
 
 
 @compiled
@@ -187,41 +241,22 @@ def learn_kernel_rows(
     scores: NDArray[np.float64],
     counters: LedgerCounters,
 ) -> int:
-    """Learns rows from number `begin` on, K of which with what was kept before is in `block`; labels below 0 are left
-    out. Returns where it stopped: at the end, before a row that is refused, or after one that is one too many to keep.
-    With two labels there is one column, else one for each class."""
+    """Learn the rows from number `begin` on; `block` holds K of each row with the support at the start of the block.
+
+    Rows with labels below 0 are left out. Return where the pass stopped: at the end, before a row that is rejected, or
+    after one with which the support is larger than its budget. Two classes have one column, more have one each.
+    """
     for i in range(begin, len(labels)):
-        y, weight = labels[i], weights[i] if len(weights) > 0 else 1.0
+        y, weight = labels[i], sample_weight(weights, i)
         if y < 0 or weight == 0.0:
             continue
         scatter(rows, i, example)
         fill_kernel_row(expansion, program, rows, i, sq_norms[i], example, user_values, stack, bits, block[i])
         unscatter(rows, i, example)
         last_scores(expansion, block[i], scores)
-        n_classes_before = expansion.counts[N_CLASSES]
-        n_classes = max(n_classes_before, y + 1)
-        learns = needs_update(options, scores, y, n_classes)
-        q = find_support(expansion, stored, i, sq_norms[i]) if learns else -1
-        if not are_finite(self_kernel[i], scores) or (
-            learns and q < 0 and is_memory_full(expansion, options, stored.starts[i + 1] - stored.starts[i])
-        ):
+        outcome = step_kernel(expansion, options, stored, i, sq_norms[i], self_kernel[i], y, weight, scores, counters)
+        if outcome == REJECTED:
             return i
-        counters.counts[EXAMPLES] += 1
-        t = counters.counts[EXAMPLES]
-        counters.counts[WEIGHTED] += weight != 1.0
-        counters.sums[SQUARED_RADIUS] = max(counters.sums[SQUARED_RADIUS], self_kernel[i])
-        if is_mistake(options, scores, y, n_classes_before):
-            count_mistake(counters)
-        for c in range(max(n_classes_before, 2), n_classes):
-            expansion.since[c] = t - 1
-        expansion.counts[N_CLASSES] = n_classes
-        expansion.counts[NEW_CLASS_EXAMPLES] += len(scores) > 1 and n_classes > n_classes_before
-        if learns:
-            q = add_support(expansion, stored, i, sq_norms[i], self_kernel[i], t) if q < 0 else q
-            counters.counts[UPDATES] += 1
-            counters.sums[ENERGY] += (
-                update_kernel_columns(expansion, options, scores, y, q, weight, t) * weight * weight * self_kernel[i]
-            )
-            if 0 < options.budget < expansion.counts[N_SUPPORT]:
-                return i + 1
+        if outcome == OVER_BUDGET:
+            return i + 1
     return len(labels)

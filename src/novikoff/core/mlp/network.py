@@ -48,7 +48,7 @@ N_GATHERED, N_STEPS, N_TOUCHED, N_CLASSES, NEW_CLASS_EXAMPLES = 0, 1, 2, 3, 4
 class Network(NamedTuple):
     """Arrays are empty where the settings don't need them."""
 
-    slots: NDArray[np.float64]
+    weights: NDArray[np.float64]
     """[slot][unit]: the first layer, slot 0 the biases."""
     sums: NDArray[np.float64]
     """Its Σg²; so are `deep_sums` and `top_sums`."""
@@ -92,7 +92,7 @@ def network_schema(hidden: Sequence[int], *, adagrad: bool, batch: int) -> Schem
     return Schema(
         {
             "sizes": ArraySpec("int64", len(hidden), checks=[EqualTo(hidden)]),
-            "slots": real(True, SLOTS, first),
+            "weights": real(True, SLOTS, first),
             "sums": real(adagrad, SLOTS, first),
             "pulls": real(gathers, SLOTS, first),
             "marks": ArraySpec("int8", SLOTS if gathers else 0, checks=[InRange(0, 1)]),
@@ -144,14 +144,15 @@ def sigmoid(z: float) -> float:
 
 @compiled
 def forward(net: Network, rows: Rows, i: int, n_classes: int, workspace: NetworkWorkspace) -> bool:
-    """What all units give for row i, outputs of the first so many classes; False where a sum is not finite."""
+    """Compute the activations of all units for row i, with outputs for the first `n_classes`; return whether all sums
+    are finite."""
     activations, units = workspace.given, net.sizes[0]
     for u in range(units):
-        activations[u] = net.slots[0, u]
+        activations[u] = net.weights[0, u]
     for k in range(first_term(rows, i), end_term(rows, i)):
         x, j = np.float64(rows.values[k]), weight_slot(rows, i, k)
         for u in range(units):
-            activations[u] += x * net.slots[j, u]
+            activations[u] += x * net.weights[j, u]
     all_finite = True
     for u in range(units):
         all_finite &= abs(activations[u]) < math.inf
@@ -176,7 +177,7 @@ def forward(net: Network, rows: Rows, i: int, n_classes: int, workspace: Network
 
 @compiled
 def output_error(net: Network, y: int, n_classes: int, workspace: NetworkWorkspace) -> float:
-    """E of an example of class y; leaves δ of the output units."""
+    """Return the error E of an example of class y; write the δ of the output units."""
     total = 0.0
     for c in range(n_classes):
         a, t = workspace.out[c], 1.0 if c == y else 0.0
@@ -191,7 +192,7 @@ def output_error(net: Network, y: int, n_classes: int, workspace: NetworkWorkspa
 
 @compiled
 def backward(net: Network, n_classes: int, workspace: NetworkWorkspace) -> None:
-    """δ of all hidden units, from those of the outputs."""
+    """Compute the δ of all hidden units from those of the outputs."""
     deltas, activations, layers = workspace.deltas, workspace.given, len(net.sizes)
     here = 0
     for layer in range(layers - 1):

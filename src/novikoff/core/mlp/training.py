@@ -1,4 +1,4 @@
-"""Stochastic gradient for a network: what an example, or a mini-batch of them, does to all weights; and the loop."""
+"""Train a multilayer perceptron by stochastic gradient descent, with one example or a mini-batch per step."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled, compiled_read_only
+from novikoff.core.cursor import sample_weight
 from novikoff.core.mlp.network import (
     N_CLASSES,
     N_GATHERED,
@@ -22,12 +23,19 @@ from novikoff.core.mlp.network import (
 )
 from novikoff.core.updaters.base import max_sq_norm
 from novikoff.data.rows import Rows, end_term, first_term, indices_sorted, row_sq_norm, weight_slot
-from novikoff.ledger import EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, LedgerCounters, count_mistake
+from novikoff.ledger import (
+    LedgerCounters,
+    count_example,
+    count_loss,
+    count_mistake,
+    count_sample_weight,
+    count_update,
+)
 
 
 @compiled
 def step_weight(weights: NDArray[np.float64], sums: NDArray[np.float64], j: int, g: float, rate: float) -> None:
-    """Moves one weight along its gradient."""
+    """Move one weight along its gradient g; with AdaGrad, `sums` are the sums of g²."""
     if len(sums) > 0:
         sums[j] += g * g
         if sums[j] > 0.0:
@@ -40,7 +48,7 @@ def step_weight(weights: NDArray[np.float64], sums: NDArray[np.float64], j: int,
 def apply_gathered(
     weights: NDArray[np.float64], sums: NDArray[np.float64], gathered: NDArray[np.float64], fraction: float, rate: float
 ) -> None:
-    """Moves a row of weights by what was gathered for it, which begins anew."""
+    """Move a row of weights along its gathered gradients, and reset those to 0."""
     for u in range(len(weights)):
         step_weight(weights, sums, u, fraction * gathered[u], rate)
         gathered[u] = 0.0
@@ -55,7 +63,7 @@ def use_gradient(
     g: float,
     rate: float,
 ) -> None:
-    """The gradient of one weight: gathered, or used at once where nothing is gathered."""
+    """Use the gradient of one weight: add it to the gathered ones, or move the weight where nothing is gathered."""
     if len(gathered) > 0:
         gathered[j] += g
     else:
@@ -66,7 +74,7 @@ def use_gradient(
 def apply_gradients(
     net: Network, rows: Rows, i: int, weight: float, n_classes: int, rate: float, workspace: NetworkWorkspace
 ) -> None:
-    """Uses or gathers the gradient of row i; δ and what units give are on the desk."""
+    """Use the gradient of row i in all layers; `workspace` holds its activations and the δ of all units."""
     activations, deltas = workspace.given, workspace.deltas
     units = net.sizes[0]
     for k in range(first_term(rows, i) - 1, end_term(rows, i)):
@@ -80,7 +88,7 @@ def apply_gradients(
         squared_gradients = net.sums[j] if len(net.sums) > 0 else net.deep[:0]
         gathered = net.pulls[j] if len(net.pulls) > 0 else net.deep[:0]
         for u in range(units):
-            use_gradient(net.slots[j], squared_gradients, gathered, u, deltas[u] * x, rate)
+            use_gradient(net.weights[j], squared_gradients, gathered, u, deltas[u] * x, rate)
     below, here, at = 0, units, 0
     for layer in range(1, len(net.sizes)):
         inputs, units = net.sizes[layer - 1], net.sizes[layer]
@@ -102,11 +110,11 @@ def apply_gradients(
 
 @compiled
 def finish_batch(net: Network, rate: float) -> None:
-    """Moves all weights by the mean of what was gathered."""
+    """Move all weights along the mean of the gradients of a mini-batch."""
     fraction = 1.0 / net.batch
     for k in range(net.counts[N_TOUCHED]):
         j = net.touched[k]
-        apply_gathered(net.slots[j], net.sums[j] if len(net.sums) > 0 else net.deep[:0], net.pulls[j], fraction, rate)
+        apply_gathered(net.weights[j], net.sums[j] if len(net.sums) > 0 else net.deep[:0], net.pulls[j], fraction, rate)
         net.marks[j] = 0
     net.counts[N_TOUCHED] = 0
     apply_gathered(net.deep, net.deep_sums, net.deep_pulls, fraction, rate)
@@ -117,6 +125,7 @@ def finish_batch(net: Network, rate: float) -> None:
 
 @compiled
 def argmax_output(out: NDArray[np.float64], n_classes: int) -> int:
+    """Return the first class with the largest output, −1 where there are no classes."""
     best = -1
     for c in range(n_classes):
         if best < 0 or out[c] > out[best]:
@@ -124,24 +133,32 @@ def argmax_output(out: NDArray[np.float64], n_classes: int) -> int:
     return best
 
 
+# Stochastic gradient descent, for t = 1, 2, …:
+#
+#     out = network(x)                 forward          the prediction is the class with the largest output
+#     if it is wrong: mistake          count_mistake
+#     δ = ∂ loss(out, y) / ∂ units     backward
+#     gather weight · δ · inputs       apply_gradients  or, without mini-batches, move the weights at once
+#     after each mini-batch:           count_update
+#         w = w − rate · mean          finish_batch     AdaGrad divides by √Σg² per weight
+
+
 @compiled
 def step_network(
     net: Network, rows: Rows, i: int, y: int, weight: float, workspace: NetworkWorkspace, counters: LedgerCounters
 ) -> bool:
-    """Example i, of class y; False, with nothing changed, where it is refused."""
+    """Learn example i of class y; return False, with nothing changed, where it is rejected."""
     sq_norm = row_sq_norm(rows, i) + 1.0
     n_classes_before = net.counts[N_CLASSES]
     n_classes = max(n_classes_before, y + 1)
     if not (sq_norm < max_sq_norm(rows.values) and forward(net, rows, i, n_classes, workspace)):
         return False
-    wrong = n_classes > n_classes_before or argmax_output(workspace.out, n_classes_before) != y
-    counters.counts[EXAMPLES] += 1
+    count_example(counters, sq_norm)
     net.counts[N_CLASSES] = n_classes
     net.counts[NEW_CLASS_EXAMPLES] += n_classes > n_classes_before
-    counters.sums[SQUARED_RADIUS] = max(counters.sums[SQUARED_RADIUS], sq_norm)
-    if wrong:
+    if n_classes > n_classes_before or argmax_output(workspace.out, n_classes_before) != y:
         count_mistake(counters)
-    counters.sums[LOSS] += weight * output_error(net, y, n_classes, workspace)
+    count_loss(counters, weight * output_error(net, y, n_classes, workspace))
     backward(net, n_classes, workspace)
     rate = net.rate / float(net.counts[N_STEPS] + 1) ** net.decay
     apply_gradients(net, rows, i, weight, n_classes, rate, workspace)
@@ -151,7 +168,7 @@ def step_network(
             finish_batch(net, rate)
         net.counts[N_GATHERED] = 0
         net.counts[N_STEPS] += 1
-        counters.counts[UPDATES] += 1
+        count_update(counters, 0.0)
     return True
 
 
@@ -166,21 +183,18 @@ def learn_network(
     counters: LedgerCounters,
     canonical: bool,
 ) -> int:
-    """One pass; returns how many rows were taken: fewer than there are where one was refused."""
+    """Learn the rows in one pass; return the number of rows learned: all, or those before a rejected row."""
     for i in range(len(classes)):
         if not (canonical or indices_sorted(rows, i, slots)):
             return i
-        weight = 1.0
-        if len(weights) > 0:
-            weight = weights[i]
-            if weight == 0.0:
-                if not row_sq_norm(rows, i) < max_sq_norm(rows.values):
-                    return i
-                continue
+        weight = sample_weight(weights, i)
+        if weight == 0.0:
+            if not row_sq_norm(rows, i) < max_sq_norm(rows.values):
+                return i
+            continue
         if not step_network(net, rows, i, classes[i], weight, workspace, counters):
             return i
-        if weight != 1.0:
-            counters.counts[WEIGHTED] += 1
+        count_sample_weight(counters, weight)
     return len(classes)
 
 
@@ -194,7 +208,7 @@ def score_network_rows(
     workspace: NetworkWorkspace,
     out: NDArray[np.float64],
 ) -> int:
-    """What the output units give for each row; stops at a row that is to be refused; returns how many there were."""
+    """Write the outputs of each row up to one that is rejected; return their number."""
     for i in range(len(out)):
         if not ((canonical or indices_sorted(rows, i, slots)) and row_sq_norm(rows, i) < max_sq_norm(rows.values)):
             return i
@@ -206,7 +220,7 @@ def score_network_rows(
 
 @compiled
 def first_invalid_row(rows: Rows, count: int, slots: int, canonical: bool) -> int:
-    """The first row that is not proper, not finite or has a value of 0; the number of rows where all are good."""
+    """Return the first row that is not sorted, not finite or has a value of 0, or the number of rows."""
     for i in range(count):
         if not ((canonical or indices_sorted(rows, i, slots)) and row_sq_norm(rows, i) < max_sq_norm(rows.values)):
             return i

@@ -1,4 +1,4 @@
-"""The one loop for many columns of weights: predict, be told, count, update."""
+"""Learn many classes online, with a column of weights per class: predict, compare with the label, count, update."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled, compiled_shared
+from novikoff.core.cursor import sample_weight
 from novikoff.core.losses import loss_value, mistake_margin
 from novikoff.core.multiclass.decoding import is_wrong
 from novikoff.core.multiclass.gradients import compute_gradients, write_label_signs
@@ -29,11 +30,26 @@ from novikoff.core.multiclass.schemes import (
     radius_factor,
 )
 from novikoff.core.multiclass.weight_matrix import ColumnUpdate, score_example, update_columns
-from novikoff.core.updaters.base import accepts_row, bias_sq_norm, effective_sq_norm, end_step, max_sq_norm, norm
+from novikoff.core.updaters.base import (
+    accepts_row,
+    bias_sq_norm,
+    effective_sq_norm,
+    end_step,
+    is_valid_row,
+    max_sq_norm,
+    norm,
+)
 from novikoff.data.rows import Rows, indices_sorted, row_sq_norm
-from novikoff.ledger import ENERGY, EXAMPLES, LOSS, SQUARED_RADIUS, UPDATES, WEIGHTED, LedgerCounters, count_mistake
+from novikoff.ledger import (
+    LedgerCounters,
+    count_example,
+    count_loss,
+    count_mistake,
+    count_sample_weight,
+    count_update,
+)
 
-# Where each number lives in Tally.counts.
+# Entries of ColumnCounters.counts.
 N_CLASSES, NEW_CLASS_EXAMPLES, VIOLATIONS = 0, 1, 2
 
 
@@ -48,13 +64,13 @@ def count_columns(
     workspace: MulticlassWorkspace,
     column_counters: ColumnCounters,
 ) -> float:
-    """Counts for each column that it has seen example i; returns the loss."""
+    """Count example i in the counters of its columns; return the sum of their losses."""
     if scheme.kind == ONE_VS_REST:
         return count_one_vs_rest(scheme, targets.classes[i], loss, weight, n_classes, workspace, column_counters)
     if not is_joint_update(scheme):
         return count_uncommon(scheme, targets, i, loss, weight, n_classes, workspace, column_counters)
     t = column_counters.times[0] + 1
-    for c in range(max(1, columns_needed(scheme, n_classes))):  # time goes on even where there is no column yet
+    for c in range(max(1, columns_needed(scheme, n_classes))):  # steps are counted even before there is a column
         column_counters.times[c] = t
     return 0.0
 
@@ -145,6 +161,15 @@ def count_labels(
     return loss_sum
 
 
+# The online algorithm for columns of weights w_1, w_2, …, for t = 1, 2, …:
+#
+#     s_c = w_c·x for all c            score_example
+#     if the prediction is wrong:      count_mistake     the scheme decodes the scores: highest score, votes, …
+#     g_c = weight · γ_c(s, y)         compute_gradients the scheme and the loss: which columns move, and how far
+#     if any g_c ≠ 0:                  count_update
+#         w_c = U(w_c, g_c, x, t)      update_columns    the updater, in each column with g_c ≠ 0
+
+
 @compiled
 def step_multiclass(
     scheme: Scheme,
@@ -159,8 +184,8 @@ def step_multiclass(
     workspace: MulticlassWorkspace,
     counters: LedgerCounters,
 ) -> bool:
-    """Example i, all of whose terms have slots; False, with nothing changed, where it is refused."""
-    largest = max_sq_norm(updater.slots)
+    """Learn example i, whose terms all have slots; return False, with nothing changed, where it is rejected."""
+    largest = max_sq_norm(updater.weights)
     sq_norm = row_sq_norm(rows, i) + bias_sq_norm(updater)
     if not (sq_norm < largest and accepts_row(updater, rows, i)):
         return False
@@ -168,34 +193,21 @@ def step_multiclass(
     n_classes = max(n_classes_before, max_class(targets, i) + 1)
     n_columns = columns_needed(scheme, n_classes)
     score_example(updater, rows, i, stride, n_columns, workspace)
-    # What is told now can't have been predicted: the prediction is that of the classes known before.
     violations = compute_gradients(scheme, targets, i, loss, norm(updater), n_classes, workspace)
+    # The prediction is among the classes seen before: the first example of a class is a mistake.
     wrong = n_classes > n_classes_before or is_wrong(scheme, targets, i, loss, n_classes_before, violations, workspace)
-    energy, has_gradient, scores_in_range = 0.0, False, True
-    for c in range(n_columns):
-        has_gradient |= workspace.gradients[c] != 0.0
-        scores_in_range &= abs(workspace.scores[c]) < largest
-    is_update = False
-    if has_gradient:
-        for c in range(n_columns):
-            workspace.gradients[c] *= weight
-            is_update |= workspace.gradients[c] != 0.0
-            energy += workspace.gradients[c] * workspace.gradients[c]
+    scores_in_range, is_update, energy = scale_gradients(workspace, n_columns, weight, largest)
     if not (scores_in_range and energy * sq_norm < largest):
         return False
-    counters.counts[EXAMPLES] += 1
+    t = count_example(counters, radius_factor(scheme, n_classes) * effective_sq_norm(updater, sq_norm))
     column_counters.counts[N_CLASSES] = n_classes
     column_counters.counts[NEW_CLASS_EXAMPLES] += n_classes > n_classes_before
     column_counters.counts[VIOLATIONS] += violations
-    counters.sums[SQUARED_RADIUS] = max(
-        counters.sums[SQUARED_RADIUS], radius_factor(scheme, n_classes) * effective_sq_norm(updater, sq_norm)
-    )
     if wrong:
         count_mistake(counters)
-    counters.sums[LOSS] += count_columns(scheme, targets, i, loss, weight, n_classes, workspace, column_counters)
+    count_loss(counters, count_columns(scheme, targets, i, loss, weight, n_classes, workspace, column_counters))
     if is_update:
-        counters.counts[UPDATES] += 1
-        counters.sums[ENERGY] += energy * sq_norm
+        count_update(counters, energy * sq_norm)
         column_update = ColumnUpdate(
             n_columns,
             is_joint_update(scheme),
@@ -205,8 +217,30 @@ def step_multiclass(
             n_classes_before,
         )
         update_columns(updater, rows, i, stride, column_update)
-    end_step(updater, counters.counts[EXAMPLES])
+    end_step(updater, t)
     return True
+
+
+@compiled
+def scale_gradients(
+    workspace: MulticlassWorkspace, n_columns: int, weight: float, largest: float
+) -> tuple[bool, bool, float]:
+    """Multiply the gradients by the sample weight.
+
+    Returns whether all scores are in range, whether any gradient is not 0, and Σ g_c². Most examples have no gradient,
+    and only the first of the two loops runs.
+    """
+    has_gradient, scores_in_range = False, True
+    for c in range(n_columns):
+        has_gradient |= workspace.gradients[c] != 0.0
+        scores_in_range &= abs(workspace.scores[c]) < largest
+    is_update, energy = False, 0.0
+    if has_gradient:
+        for c in range(n_columns):
+            workspace.gradients[c] *= weight
+            is_update |= workspace.gradients[c] != 0.0
+            energy += workspace.gradients[c] * workspace.gradients[c]
+    return scores_in_range, is_update, energy
 
 
 @compiled
@@ -225,22 +259,21 @@ def learn_multiclass(
     counters: LedgerCounters,
     canonical: bool,
 ) -> int:
-    """One pass; returns how many rows were taken: fewer than there are where one was refused. As `learn` in
-    core/loop.py, for tables of weights `across` columns wide."""
+    """Learn `count` rows in one pass; return the number of rows learned: all, or those before a rejected row.
+
+    The weights are a table of `stride` columns. The other arguments are those of `learn` in core/loop.py.
+    """
     for i in range(count):
         if not (canonical or indices_sorted(rows, i, slots)):
             return i
-        weight = 1.0
-        if len(weights) > 0:
-            weight = weights[i]
-            if weight == 0.0:
-                if not (row_sq_norm(rows, i) < max_sq_norm(updater.slots) and accepts_row(updater, rows, i)):
-                    return i
-                continue
+        weight = sample_weight(weights, i)
+        if weight == 0.0:
+            if not is_valid_row(updater, rows, i):
+                return i
+            continue
         if not step_multiclass(
             scheme, loss, updater, rows, targets, i, weight, stride, column_counters, workspace, counters
         ):
             return i
-        if weight != 1.0:
-            counters.counts[WEIGHTED] += 1
+        count_sample_weight(counters, weight)
     return count

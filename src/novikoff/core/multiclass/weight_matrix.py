@@ -1,6 +1,6 @@
 """Many columns of weights over the same features, one for each class, pair of classes or bit of a code.
 
-Every geometry made for one vector of weights serves a table of them: the weight of slot j in column c is number
+Every updater for one weight vector serves a table of them: the weight of slot j in column c is number
 j·across + c of its arrays. The columns of one example are scored in one go; those that are to move then move as they
 would if each stood alone.
 """
@@ -48,10 +48,10 @@ G = TypeVar("G", bound=Any)
 
 @compiled
 def score_columns(updater: Any, rows: Rows, i: int, stride: int, n_columns: int, scores: NDArray[np.float64]) -> None:
-    """The scores of the first so many columns for row i, bias included."""
+    """Write the scores of the first `n_columns` columns for row i, bias included."""
     for c in range(n_columns):
         apply_pending(updater, ColumnView(rows, rows.values, stride, c, scores), i)
-    sum_columns(rows, i, updater.slots, stride, n_columns, scores)
+    sum_columns(rows, i, updater.weights, stride, n_columns, scores)
     for c in range(n_columns):
         scores[c] = add_bias(updater, scores[c], c)
 
@@ -60,12 +60,12 @@ def score_columns(updater: Any, rows: Rows, i: int, stride: int, n_columns: int,
 def score_example(
     updater: Any, rows: Rows, i: int, stride: int, n_columns: int, workspace: MulticlassWorkspace
 ) -> None:
-    """The same, into `room.scores`."""
+    """Write the scores of the columns for row i to `workspace.scores`."""
     score_columns(updater, rows, i, stride, n_columns, workspace.scores)
 
 
 class ColumnUpdate(NamedTuple):
-    """What an example does to the columns."""
+    """The update of one example in all columns."""
 
     columns: int
     whole: bool
@@ -81,7 +81,7 @@ class ColumnUpdate(NamedTuple):
 
 @generic
 def update_columns(updater: Any, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
-    """Moves the weights that row i touches in every column whose signal is not 0. Signals and spare are used up."""
+    """Update the weights of row i in every column whose gradient is not 0. Gradients and spare are overwritten."""
     update_columns_separately(updater, rows, i, stride, column_update)
 
 
@@ -95,7 +95,7 @@ def update_columns_separately(updater: Any, rows: Rows, i: int, stride: int, col
 
 @compiled
 def next_updated(gradients: NDArray[np.float64], n_columns: int, c: int) -> int:
-    """The first column from c on that moves; the number of columns where there is none."""
+    """Return the first column from c on with a gradient; the number of columns where there is none."""
     while c < n_columns and gradients[c] == 0.0:
         c += 1
     return c
@@ -103,7 +103,7 @@ def next_updated(gradients: NDArray[np.float64], n_columns: int, c: int) -> int:
 
 @compiled
 def updates_many(gradients: NDArray[np.float64], n_columns: int) -> bool:
-    """Whether so many columns move that it is quicker to go through all of a feature's at once."""
+    """Return whether so many columns have a gradient that one loop over all columns of a feature is faster."""
     n_updated = 0
     for c in range(n_columns):
         n_updated += gradients[c] != 0.0
@@ -128,9 +128,9 @@ def _update_columns_additive(updater: Additive, rows: Rows, i: int, stride: int,
         x, base = np.float64(get_unchecked(rows.values, k)), weight_slot(rows, i, k) * stride
         for c in range(n_columns):
             set_unchecked(
-                updater.slots,
+                updater.weights,
                 base + c,
-                np.float64(get_unchecked(updater.slots, base + c)) + get_unchecked(gradients, c) * x,
+                np.float64(get_unchecked(updater.weights, base + c)) + get_unchecked(gradients, c) * x,
             )
     if updater.bias != 0.0:
         for c in range(n_columns):
@@ -141,7 +141,7 @@ def _update_columns_additive(updater: Additive, rows: Rows, i: int, stride: int,
 def update_two_columns(
     updater: Additive, rows: Rows, i: int, stride: int, column_update: ColumnUpdate, c: int, other: int
 ) -> None:
-    """The class that an example is of and the one that it was taken for, in one go."""
+    """Update the columns of the true class and of the predicted one in one loop over the terms."""
     own_step, other_step = (
         scale_step(updater, column_update.gradients[c], column_update.times[c]),
         scale_step(updater, column_update.gradients[other], column_update.times[other]),
@@ -174,12 +174,14 @@ def _update_columns_ada_grad(updater: AdaGrad, rows: Rows, i: int, stride: int, 
         x, base = np.float64(get_unchecked(rows.values, k)), weight_slot(rows, i, k) * stride
         if averaged:
             for c in range(n_columns):
-                before[c] = np.float64(updater.slots[base + c, 0])
+                before[c] = np.float64(updater.weights[base + c, 0])
         # A step is the same whichever of its two factors is the value and whichever the signal.
-        max_abs = max(max_abs, dense_adagrad_step(gradients, 0, n_columns, updater.slots[base - 1 :], x, updater.rate))
+        max_abs = max(
+            max_abs, dense_adagrad_step(gradients, 0, n_columns, updater.weights[base - 1 :], x, updater.rate)
+        )
         if averaged:
             for c in range(n_columns):
-                updater.sums[base + c] += past_powers[c] * (np.float64(updater.slots[base + c, 0]) - before[c])
+                updater.sums[base + c] += past_powers[c] * (np.float64(updater.weights[base + c, 0]) - before[c])
     updater.scalars[MAX_ABS_WEIGHT] = max_abs
     if updater.bias != 0.0:
         for c in range(n_columns):
@@ -201,8 +203,8 @@ def _update_columns_arow_state(
 
 @compiled
 def update_arow_joint(updater: ArowState, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
-    """One step along x', which has (signal of c)/G·x in block c, with the signal G, the largest of all: v is the sum
-    over all blocks."""
+    """Take one step along x', which has (gradient of c)/G·x in block c, with the gradient G, the largest of all: v is
+    the sum over all blocks."""
     n_columns, gradients, times, spare = (
         column_update.columns,
         column_update.gradients,
@@ -226,7 +228,7 @@ def update_arow_joint(updater: ArowState, rows: Rows, i: int, stride: int, colum
 
 @compiled
 def update_arow_columns(updater: ArowState, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
-    """Each column's own step, all of a feature's at once."""
+    """Take a step in each column, with one loop over all columns of a feature."""
     n_columns, gradients, times, spare = (
         column_update.columns,
         column_update.gradients,
@@ -240,9 +242,9 @@ def update_arow_columns(updater: ArowState, rows: Rows, i: int, stride: int, col
     for k in range(first_term(rows, i), end_term(rows, i)):
         x, base = np.float64(get_unchecked(rows.values, k)), weight_slot(rows, i, k) * stride
         for c in range(n_columns):
-            betas[c] += x * x * np.float64(updater.slots[base + c, 1])
+            betas[c] += x * x * np.float64(updater.weights[base + c, 1])
     for c in range(n_columns):
-        v = betas[c] + updater.bias * updater.bias * np.float64(updater.slots[c, 1])
+        v = betas[c] + updater.bias * updater.bias * np.float64(updater.weights[c, 1])
         betas[c] = 1.0 / (v + updater.r) if gradients[c] != 0.0 else 0.0
         gradients[c] *= betas[c]
     for k in range(first_term(rows, i), end_term(rows, i)):
@@ -266,7 +268,7 @@ def score_rows_by_column(
     canonical: bool,
     out: NDArray[np.float64],
 ) -> int:
-    """Scores of every row, `across` for each; stops at a row that is to be refused; returns how many were scored."""
+    """Write `stride` scores for each row up to one that is rejected; return the number of rows."""
     count = len(out) // stride
     for i in range(count):
         if not ((canonical or indices_sorted(rows, i, slots)) and row_sq_norm(rows, i) < largest):
@@ -289,10 +291,11 @@ def score_columns_with_updater(
     workspace: MulticlassWorkspace,
     out: NDArray[np.float64],
 ) -> int:
-    """The same with the scores that the geometry itself gives."""
+    """Write the scores of the updater itself, `stride` for each row up to one that is rejected; return the number of
+    rows."""
     count = len(out) // stride
     for i in range(count):
-        if not ((canonical or indices_sorted(rows, i, slots)) and row_sq_norm(rows, i) < max_sq_norm(updater.slots)):
+        if not ((canonical or indices_sorted(rows, i, slots)) and row_sq_norm(rows, i) < max_sq_norm(updater.weights)):
             return i
         score_example(updater, rows, i, stride, n_columns, workspace)
         for c in range(n_columns):
@@ -301,17 +304,17 @@ def score_columns_with_updater(
 
 
 def padded_columns(n_columns: int) -> int:
-    """How wide a table for so many columns is: whole blocks."""
+    """Return the width of a table for this number of columns: whole blocks."""
     return max(1, -(-n_columns // BLOCK_COLUMNS)) * BLOCK_COLUMNS
 
 
 def resize_table(updater: G, slots: int, stride: int, new_slots: int, new_stride: int) -> G:
-    """The same weights in a table of other size: new ones are fresh, surplus ones cut off."""
+    """Return the updater with a table of another size: new weights are fresh, surplus ones are dropped."""
     changes = {}
     for name in PER_SLOT_FIELDS:
         array = getattr(updater, name, None)
         if array is not None and len(array):
-            fill = getattr(updater, "fresh", 0.0) if name == "slots" else 0.0
+            fill = getattr(updater, "fresh", 0.0) if name == "weights" else 0.0
             rest = array.shape[1:]
             if name in DERIVED_FIELDS:  # room for one example, which has no columns
                 changes[name] = np.zeros((new_slots, *rest), array.dtype)

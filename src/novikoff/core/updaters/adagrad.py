@@ -51,7 +51,7 @@ class AdaGrad(NamedTuple):
     """`seen` is empty without penalties. `sums` holds Σ (t−1)^p·δ then, with penalties Σ w_{t+1} up to step `seen`.
     `scalars` are the largest |w_j| there ever was, and the steps done."""
 
-    slots: NDArray[np.floating]
+    weights: NDArray[np.floating]
     seen: NDArray[np.float64]
     sums: NDArray[np.float64]
     scalars: NDArray[np.float64]
@@ -63,10 +63,10 @@ class AdaGrad(NamedTuple):
 
 
 def adagrad_schema(*, average: bool, lazy: bool) -> Schema:
-    """Return what a model file may hold of this state; `lazy` says that there are penalties."""
+    """Return the schema of this state in a model file; `lazy` says that there are penalties."""
     return Schema(
         {
-            "slots": ArraySpec(REAL, SLOTS, 2, checks=[NotNaN(), InRange(0.0, INFINITY, column=1)]),
+            "weights": ArraySpec(REAL, SLOTS, 2, checks=[NotNaN(), InRange(0.0, INFINITY, column=1)]),
             "seen": ArraySpec("float64", SLOTS if lazy else 0, checks=[InRange(0.0, INFINITY)]),
             "sums": ArraySpec("float64", SLOTS if average else 0, checks=[NotNaN()]),
             "scalars": ArraySpec("float64", 2, checks=[InRange(0.0, INFINITY)]),
@@ -77,10 +77,10 @@ def adagrad_schema(*, average: bool, lazy: bool) -> Schema:
 def build_adagrad(
     slots: int, dtype: Any, *, bias: bool, rate: float, average: bool, l1: float, l2: float, tail: float = 1.0
 ) -> AdaGrad:
-    """`tail` is for averages without penalties."""
+    """Return a fresh state; `tail` is for averages without penalties."""
     lazy = l1 > 0.0 or l2 > 0.0
     return AdaGrad(
-        slots=buffers.zeros((slots, 2), dtype),
+        weights=buffers.zeros((slots, 2), dtype),
         seen=buffers.zeros(slots if lazy else 0),
         sums=buffers.zeros(slots if average else 0),
         scalars=buffers.zeros(2),
@@ -94,11 +94,11 @@ def build_adagrad(
 
 @compiled
 def decayed_weight(updater: AdaGrad, j: int, missed: float) -> float:
-    """w_j after so many steps that did not touch it."""
-    w = np.float64(updater.slots[j, 0])
+    """Return w_j after `missed` steps that did not touch it."""
+    w = np.float64(updater.weights[j, 0])
     if w == 0.0 or missed == 0.0 or (updater.l1 == 0.0 and updater.l2 == 0.0):
         return w
-    rho = updater.rate / math.sqrt(np.float64(updater.slots[j, 1]))
+    rho = updater.rate / math.sqrt(np.float64(updater.weights[j, 1]))
     size = abs(w)
     if updater.l2 > 0.0:
         change = math.expm1(-missed * math.log1p(rho * updater.l2))  # aⁿ − 1, to its last digit
@@ -110,11 +110,11 @@ def decayed_weight(updater: AdaGrad, j: int, missed: float) -> float:
 
 @compiled
 def missed_weight_sum(updater: AdaGrad, j: int, missed: float) -> float:
-    """What those steps add to the sum of the hypotheses (with L2 alone)."""
-    w = np.float64(updater.slots[j, 0])
+    """Return the sum of the hypotheses over those steps (with L2 alone)."""
+    w = np.float64(updater.weights[j, 0])
     if w == 0.0 or missed == 0.0:
         return 0.0
-    rho = updater.rate / math.sqrt(np.float64(updater.slots[j, 1]))
+    rho = updater.rate / math.sqrt(np.float64(updater.weights[j, 1]))
     return -w * math.expm1(-missed * math.log1p(rho * updater.l2)) / (rho * updater.l2)
 
 
@@ -123,13 +123,13 @@ def apply_missed_steps(updater: AdaGrad, j: int) -> None:
     missed = updater.scalars[N_STEPS] - updater.seen[j]
     if len(updater.sums) > 0:
         updater.sums[j] += missed_weight_sum(updater, j, missed)
-    updater.slots[j, 0] = decayed_weight(updater, j, missed)
+    updater.weights[j, 0] = decayed_weight(updater, j, missed)
     updater.seen[j] = updater.scalars[N_STEPS]
 
 
 @apply_pending.of(AdaGrad)
 def _apply_pending_ada_grad(updater: AdaGrad, rows: Rows, i: int) -> None:
-    if len(updater.seen) > 0 and row_sq_norm(rows, i) < max_sq_norm(updater.slots):
+    if len(updater.seen) > 0 and row_sq_norm(rows, i) < max_sq_norm(updater.weights):
         apply_missed_steps(updater, bias_slot(rows))
         for k in range(first_term(rows, i), end_term(rows, i)):
             apply_missed_steps(updater, weight_slot(rows, i, k))
@@ -137,12 +137,12 @@ def _apply_pending_ada_grad(updater: AdaGrad, rows: Rows, i: int) -> None:
 
 @add_bias.of(AdaGrad)
 def _add_bias_ada_grad(updater: AdaGrad, dot: float, j: int) -> float:
-    return dot + updater.bias * np.float64(updater.slots[j, 0])
+    return dot + updater.bias * np.float64(updater.weights[j, 0])
 
 
 @compiled
 def step_weight(slots: NDArray[np.floating], j: int, g: float, rate: float) -> float:
-    """Moves one weight by its gradient; returns its |w|, 0 where it did not move."""
+    """Move one weight by its gradient; return its |w|, 0 where it did not move."""
     if g == 0.0:
         return 0.0
     slots[j, 1] = np.float64(slots[j, 1]) + g * g
@@ -156,16 +156,16 @@ def step_weight(slots: NDArray[np.floating], j: int, g: float, rate: float) -> f
 
 @compiled
 def averages_by_changes(updater: AdaGrad) -> bool:
-    """Whether `sums` are kept by the changes of the weights."""
+    """Return whether `sums` are kept by the changes of the weights."""
     return len(updater.sums) > 0 and len(updater.seen) == 0
 
 
 @compiled
 def step_weight_and_sum(updater: AdaGrad, j: int, g: float, past_power: float) -> float:
-    """`step_weight`, with the change times `past` added to the sum."""
-    before = np.float64(updater.slots[j, 0])
-    max_abs = step_weight(updater.slots, j, g, updater.rate)
-    updater.sums[j] += past_power * (np.float64(updater.slots[j, 0]) - before)
+    """Move one weight as `step_weight` does, and add the change times `past` to its sum."""
+    before = np.float64(updater.weights[j, 0])
+    max_abs = step_weight(updater.weights, j, g, updater.rate)
+    updater.sums[j] += past_power * (np.float64(updater.weights[j, 0]) - before)
     return max_abs
 
 
@@ -174,13 +174,13 @@ def _update_weight_ada_grad(updater: AdaGrad, j: int, x: float, scaled_step: flo
     if averages_by_changes(updater):
         max_abs = step_weight_and_sum(updater, j, scaled_step * x, step_power(t - 1, updater.tail))
     else:
-        max_abs = step_weight(updater.slots, j, scaled_step * x, updater.rate)
+        max_abs = step_weight(updater.weights, j, scaled_step * x, updater.rate)
     updater.scalars[MAX_ABS_WEIGHT] = max(updater.scalars[MAX_ABS_WEIGHT], max_abs)
 
 
 @generic
 def step_row(rows: Rows, i: int, slots: NDArray[np.floating], scaled_step: float, rate: float) -> float:
-    """`update_weight` for all terms of row i; returns the largest |w| among the weights that moved."""
+    """Update the weights of all terms of row i; return the largest |w| among those that moved."""
     return dense_adagrad_step(rows.values, i * rows.width, rows.width, slots, scaled_step, rate)  # type: ignore[union-attr]
 
 
@@ -212,7 +212,7 @@ def _update_ada_grad(updater: AdaGrad, rows: Rows, i: int, gradient: float, t: i
             g = gradient * np.float64(get_unchecked(rows.values, k))
             max_abs = max(max_abs, step_weight_and_sum(updater, weight_slot(rows, i, k), g, past_power))
     else:
-        max_abs = step_row(rows, i, updater.slots, gradient, updater.rate)
+        max_abs = step_row(rows, i, updater.weights, gradient, updater.rate)
     updater.scalars[MAX_ABS_WEIGHT] = max(updater.scalars[MAX_ABS_WEIGHT], max_abs)
     if updater.bias != 0.0:
         update_weight(updater, bias_slot(rows), updater.bias, gradient, t)
@@ -226,7 +226,7 @@ def _end_step_ada_grad(updater: AdaGrad, t: int) -> None:
 @final_weight.of(AdaGrad)
 def _final_weight_ada_grad(updater: AdaGrad, j: int, t: int) -> float:
     if len(updater.seen) == 0:
-        w = np.float64(updater.slots[j, 0])
+        w = np.float64(updater.weights[j, 0])
         return averaged_weight(w, updater.sums[j], t, updater.tail) if len(updater.sums) > 0 else w
     missed = updater.scalars[N_STEPS] - updater.seen[j]
     if len(updater.sums) > 0:

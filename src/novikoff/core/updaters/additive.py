@@ -1,4 +1,4 @@
-"""The additive geometry, w += r_t·g·x, plain or with the mean of all hypotheses."""
+"""Additive updates, w += r_t·g·x, plain or with the mean of all hypotheses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from novikoff.schema import REAL, SLOTS, ArraySpec, NotNaN, Schema
 
 
 class Additive(NamedTuple):
-    slots: NDArray[np.floating]
+    weights: NDArray[np.floating]
     bias: float
     schedule: Schedule
 
@@ -23,7 +23,7 @@ class Additive(NamedTuple):
 class Averaged(NamedTuple):
     """Predicts with the mean of all hypotheses: see core/averaging.py."""
 
-    slots: NDArray[np.floating]
+    weights: NDArray[np.floating]
     sums: NDArray[np.float64]
     bias: float
     schedule: Schedule
@@ -31,9 +31,9 @@ class Averaged(NamedTuple):
 
 
 def additive_schema(*, average: bool) -> Schema:
-    """Return what a model file may hold of this state."""
-    slots = {"slots": ArraySpec(REAL, SLOTS, checks=[NotNaN()])}
-    return Schema({**slots, "sums": ArraySpec("float64", SLOTS, checks=[NotNaN()])} if average else slots)
+    """Return the schema of this state in a model file."""
+    weights = {"weights": ArraySpec(REAL, SLOTS, checks=[NotNaN()])}
+    return Schema({**weights, "sums": ArraySpec("float64", SLOTS, checks=[NotNaN()])} if average else weights)
 
 
 def build_additive(
@@ -48,7 +48,7 @@ def build_additive(
 @score_two_rows.of(Additive)
 @score_two_rows.of(Averaged)
 def _score_two_rows_additive(updater: Any, rows: Rows, i: int, count: int) -> tuple[float, float, float, float, bool]:
-    dot, sq_norm, next_dot, next_sq_norm, scored_two = dot_two_rows(rows, i, count, updater.slots)
+    dot, sq_norm, next_dot, next_sq_norm, scored_two = dot_two_rows(rows, i, count, updater.weights)
     s, next_s = add_bias(updater, dot, 0), add_bias(updater, next_dot, 0)
     return s, sq_norm + bias_sq_norm(updater), next_s, next_sq_norm + bias_sq_norm(updater), scored_two
 
@@ -65,17 +65,17 @@ def _scale_step_averaged(updater: Averaged, gradient: float, t: int) -> float:
 
 @update_weight.of(Additive)
 def _update_weight_additive(updater: Additive, j: int, x: float, scaled_step: float, t: int) -> None:
-    set_unchecked(updater.slots, j, np.float64(get_unchecked(updater.slots, j)) + scaled_step * x)
+    set_unchecked(updater.weights, j, np.float64(get_unchecked(updater.weights, j)) + scaled_step * x)
 
 
 @update_weight.of(Averaged)
 def _update_weight_averaged(updater: Averaged, j: int, x: float, scaled_step: float, t: int) -> None:
-    before = np.float64(get_unchecked(updater.slots, j))
-    set_unchecked(updater.slots, j, before + scaled_step * x)
-    change = np.float64(get_unchecked(updater.slots, j)) - before  # as it was stored, rounding included
+    before = np.float64(get_unchecked(updater.weights, j))
+    set_unchecked(updater.weights, j, before + scaled_step * x)
+    change = np.float64(get_unchecked(updater.weights, j)) - before  # as it was stored, rounding included
     set_unchecked(updater.sums, j, get_unchecked(updater.sums, j) + step_power(t - 1, updater.tail) * change)
 
 
 @final_weight.of(Averaged)
 def _final_weight_averaged(updater: Averaged, j: int, t: int) -> float:
-    return averaged_weight(np.float64(updater.slots[j]), updater.sums[j], t, updater.tail)
+    return averaged_weight(np.float64(updater.weights[j]), updater.sums[j], t, updater.tail)

@@ -1,5 +1,5 @@
-"""The geometry of confidence: every weight has a variance σ_j, which starts at 1 and only shrinks, and long steps go to
-weights that few examples have spoken for.
+"""AROW updates: each weight has a variance σ_j that starts at 1 and only shrinks; weights that few examples have
+updated take long steps.
 
     v = Σ x_j²·σ_j,  β = 1/(v + r),  w_j += β·g·σ_j·x_j,  σ_j −= β·(σ_j·x_j)²
 
@@ -21,7 +21,7 @@ from novikoff.schema import REAL, SLOTS, ArraySpec, NotNaN, Schema
 
 
 class ArowState(NamedTuple):
-    slots: NDArray[np.floating]
+    weights: NDArray[np.floating]
     sums: NDArray[np.float64]
     """Empty where the last hypothesis predicts; otherwise see core/averaging.py."""
     bias: float
@@ -34,10 +34,10 @@ class ArowState(NamedTuple):
 
 
 def arow_schema(*, average: bool) -> Schema:
-    """Return what a model file may hold of this state."""
+    """Return the schema of this state in a model file."""
     return Schema(
         {
-            "slots": ArraySpec(REAL, SLOTS, 2, checks=[NotNaN()]),
+            "weights": ArraySpec(REAL, SLOTS, 2, checks=[NotNaN()]),
             "sums": ArraySpec("float64", SLOTS if average else 0, checks=[NotNaN()]),
         }
     )
@@ -45,23 +45,23 @@ def arow_schema(*, average: bool) -> Schema:
 
 def build_arow(slots: int, dtype: Any, *, bias: bool, r: float, average: bool, tail: float) -> ArowState:
     empty = ArowState(buffers.zeros((slots, 2), dtype), buffers.zeros(slots if average else 0), float(bias), r, tail)
-    empty.slots[:] = empty.fresh
+    empty.weights[:] = empty.fresh
     return empty
 
 
 @add_bias.of(ArowState)
 def _add_bias_arow_state(updater: ArowState, dot: float, j: int) -> float:
-    return dot + updater.bias * np.float64(updater.slots[j, 0])
+    return dot + updater.bias * np.float64(updater.weights[j, 0])
 
 
 @compiled
 def score_variance(updater: ArowState, rows: Any, i: int) -> float:
-    """v: how uncertain the score of row i is; one term after another, the bias last."""
+    """Return v, the variance of the score of row i; terms are added one after another, the bias last."""
     v = 0.0
     for k in range(first_term(rows, i), end_term(rows, i)):
         x = np.float64(get_unchecked(rows.values, k))
-        v += x * x * np.float64(updater.slots[weight_slot(rows, i, k), 1])
-    return v + updater.bias * updater.bias * np.float64(updater.slots[bias_slot(rows), 1])
+        v += x * x * np.float64(updater.weights[weight_slot(rows, i, k), 1])
+    return v + updater.bias * updater.bias * np.float64(updater.weights[bias_slot(rows), 1])
 
 
 @compiled
@@ -69,13 +69,13 @@ def update_weight_and_variance(
     updater: ArowState, j: int, x: float, scaled_step: float, beta: float, past_power: float
 ) -> None:
     """Moves the weight in slot j and narrows its variance; `past` is what a change is worth in the sums."""
-    before, variance = np.float64(updater.slots[j, 0]), np.float64(updater.slots[j, 1])
+    before, variance = np.float64(updater.weights[j, 0]), np.float64(updater.weights[j, 1])
     scaled_x = variance * x
-    updater.slots[j, 0] = before + scaled_step * scaled_x
+    updater.weights[j, 0] = before + scaled_step * scaled_x
     # Never below 0, but for rounding: β·σ·x² is less than 1.
-    updater.slots[j, 1] = max(0.0, variance - beta * (scaled_x * scaled_x))
+    updater.weights[j, 1] = max(0.0, variance - beta * (scaled_x * scaled_x))
     if len(updater.sums) > 0:
-        updater.sums[j] += past_power * (np.float64(updater.slots[j, 0]) - before)
+        updater.sums[j] += past_power * (np.float64(updater.weights[j, 0]) - before)
 
 
 @compiled
@@ -97,5 +97,5 @@ def _update_arow_state(updater: ArowState, rows: Rows, i: int, gradient: float, 
 
 @final_weight.of(ArowState)
 def _final_weight_arow_state(updater: ArowState, j: int, t: int) -> float:
-    w = np.float64(updater.slots[j, 0])
+    w = np.float64(updater.weights[j, 0])
     return averaged_weight(w, updater.sums[j], t, updater.tail) if len(updater.sums) > 0 else w

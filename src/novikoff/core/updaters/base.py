@@ -1,130 +1,190 @@
-"""What a geometry is: a NamedTuple of arrays and numbers, and its own bodies for some of the functions below.
+"""Updaters: the protocol that each one follows, and the functions that have a body per updater.
 
-Most geometries only say how one weight moves (`update_weight`) and what weight the final hypothesis has
-(`final_weight`). Every geometry has the fields `slots` (slot 0: the bias; slot j + 1: feature j) and `bias` (the
-value of the bias feature: 1, or 0 for none). Arrays named in PER_SLOT_FIELDS have one entry per slot, or none at all
-where the settings don't need them; to those named in APPENDED_FIELDS entries are only ever added; those named in
-DERIVED_FIELDS follow from the settings, and are in no file.
+An updater is a NamedTuple: the weights w with the other arrays of its state, and its settings. It implements functions
+of this module by registering a body for its class: `@update_weight.of(AdaGrad)`. In the loop (core/loop.py), for the
+example x = x_t with the gradient g:
+
+| function            | formula                          | default                                 |
+|---------------------|----------------------------------|-----------------------------------------|
+| `update_weight`     | w_j ← U(w_j, r·x_j, t)           | must be implemented, or `update` instead |
+| `update`            | w ← U(w, g·x, t)                 | `update_weight` for each term of x and the bias |
+| `scale_step`        | r = r(g, t)                      | r = g                                   |
+| `score`             | s = w·x + b, and ‖x‖²            | a dot product                           |
+| `score_two_rows`    | s of rows t and t + 1            | `score` of row t alone                  |
+| `add_bias`          | s = dot + b                      | b = bias · w_0                          |
+| `apply_pending`     | w_j of step t, before `score`    | nothing is pending                      |
+| `end_step`          | w ← E(w, t), updated or not      | nothing                                 |
+| `accepts_row`       | is x in the domain of U          | all finite x                            |
+| `norm`              | ‖w‖                              | 0; for losses that depend on it         |
+| `effective_sq_norm` | ‖x‖² in the space of the bound   | ‖x‖²                                    |
+| `bias_sq_norm`      | the term of the bias in ‖x‖²     | bias²                                   |
+| `final_weight`      | w_j of the hypothesis after t    | w_j                                     |
+| `final_bias`        | b of the hypothesis after t      | `final_weight` of slot 0                |
+
+Bodies are inlined into the loop, so that a default costs nothing.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from novikoff._compiled import buffers
 from novikoff._compiled.jit import compiled, compiled_read_only, generic
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.dot import all_in_range, get_unchecked
-from novikoff.data.rows import Rows, RowView, bias_slot, dot_and_sq_norm, end_term, first_term, is_term, weight_slot
+from novikoff.data.rows import (
+    Rows,
+    RowView,
+    bias_slot,
+    dot_and_sq_norm,
+    end_term,
+    first_term,
+    is_term,
+    row_sq_norm,
+    weight_slot,
+)
 
-PER_SLOT_FIELDS = ("slots", "seen", "sums", "members", "example", "pulls", "marks", "touched")
+PER_SLOT_FIELDS = ("weights", "seen", "sums", "members", "example", "pulls", "marks", "touched")
+"""Fields with one entry per slot, or none where the settings don't need them."""
 APPENDED_FIELDS = ("ends", "born", "signs", "indices", "values")
+"""Fields to which entries are only ever added."""
 DERIVED_FIELDS = ("table", "mirror", "example", "columns", "lows", "highs", "flips", "notes")
+"""Fields that follow from the settings, and are not saved."""
 G = TypeVar("G", bound=Any)
 ALL_FEATURES = buffers.zeros(0, "uint32")
 
 
+class Updater(Protocol):
+    """The fields that every updater has."""
+
+    @property
+    def weights(self) -> NDArray[np.floating]:
+        """Slot 0 is that of the bias, slot j + 1 that of feature j. Some updaters keep several numbers per slot, of
+        which w_j is the first."""
+
+    @property
+    def bias(self) -> float:
+        """The value of the bias feature: 1, or 0 for none."""
+
+
 @compiled
-def max_sq_norm(slots: NDArray[np.floating]) -> float:
-    """Where squared lengths end: far enough below the largest number of the weights' type that no update leaves it."""
-    return 1e300 if slots.itemsize == 8 else 1e36
+def max_sq_norm(weights: NDArray[np.floating]) -> float:
+    """Return the limit of squared lengths, so far below the largest number of the type that no update exceeds that."""
+    return 1e300 if weights.itemsize == 8 else 1e36
+
+
+# --- The functions of an updater ---
 
 
 @generic
-def score(updater: Any, rows: RowView, i: int) -> tuple[float, float]:
-    """(w·x, ‖x‖²) of row i, bias included, with the weights of this moment; a row whose ‖x‖² is not below the limit
-    will be refused, and must find everything as it was."""
+def update_weight(updater: Updater, j: int, x: float, scaled_step: float, t: int) -> None:
+    """Update the weight in slot j, whose feature has the value x, at step t; `scaled_step` is r."""
+
+
+@generic
+def update(updater: Updater, rows: RowView, i: int, gradient: float, t: int) -> None:
+    """Update the weights of all terms of row i, then that of the bias."""
+    update_weights(updater, rows, i, gradient, t)
+
+
+@generic
+def scale_step(updater: Updater, gradient: float, t: int) -> float:
+    """Return r, the factor of the update at step t that all weights share."""
+    return gradient
+
+
+@generic
+def score(updater: Updater, rows: RowView, i: int) -> tuple[float, float]:
+    """Return (s, ‖x‖²) of row i, bias included, with the weights of this moment.
+
+    A row whose ‖x‖² is not below `max_sq_norm` will be rejected: it must not change the state.
+    """
     apply_pending(updater, rows, i)
-    dot, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
+    dot, sq_norm = dot_and_sq_norm(rows, i, updater.weights)
     return add_bias(updater, dot, bias_slot(rows)), sq_norm + bias_sq_norm(updater)
 
 
 @generic
-def score_two_rows(updater: Any, rows: Rows, i: int, count: int) -> tuple[float, float, float, float, bool]:
-    """The same of row i and, where that takes hardly longer, of the next one of `count` rows, with the same weights; at
-    the end whether that was done. For geometries whose weights change only by updates."""
+def score_two_rows(updater: Updater, rows: Rows, i: int, count: int) -> tuple[float, float, float, float, bool]:
+    """Return (s, ‖x‖²) of row i and of row i + 1, and whether the second was computed.
+
+    It is where two rows take hardly longer than one, and there are more than i + 1 of `count` rows. For updaters whose
+    weights change by updates alone.
+    """
     s, sq_norm = score(updater, rows, i)
     return s, sq_norm, 0.0, 0.0, False
 
 
 @generic
-def apply_pending(updater: Any, rows: RowView, i: int) -> None:
-    """Brings the weights that row i touches up to date, where that was put off; not for a row that will be refused."""
+def add_bias(updater: Updater, dot: float, j: int) -> float:
+    """Return s, from the dot product of the features and the weight of the bias, which is in slot j."""
+    return dot + updater.bias * np.float64(updater.weights[j])
 
 
 @generic
-def add_bias(updater: Any, dot: float, j: int) -> float:
-    """The score, from the sum over the features and the bias's weight, which is in slot j."""
-    return dot + updater.bias * np.float64(updater.slots[j])
+def apply_pending(updater: Updater, rows: RowView, i: int) -> None:
+    """Apply to the weights of row i the changes that `end_step` deferred; not for a row that will be rejected."""
 
 
 @generic
-def accepts_row(updater: Any, rows: RowView, i: int) -> bool:
-    """Whether the values of row i are such as this geometry takes; all finite numbers are, by default."""
+def end_step(updater: Updater, t: int) -> None:
+    """Change all weights at the end of step t, updated or not. Such changes must be deferred to `apply_pending`."""
+
+
+@generic
+def accepts_row(updater: Updater, rows: RowView, i: int) -> bool:
+    """Return whether the updater takes the values of row i."""
     return True
 
 
 @generic
-def scale_step(updater: Any, gradient: float, t: int) -> float:
-    """What of an update at step t is the same for all weights: by default the signal as it came."""
-    return gradient
-
-
-@generic
-def update_weight(updater: Any, j: int, x: float, scaled_step: float, t: int) -> None:
-    """Moves the weight in slot j, whose feature has the value x, at step t."""
-
-
-@generic
-def update(updater: Any, rows: RowView, i: int, gradient: float, t: int) -> None:
-    """Moves every weight that row i touches, the bias last."""
-    update_weights(updater, rows, i, gradient, t)
-
-
-@generic
-def end_step(updater: Any, t: int) -> None:
-    """What happens to all weights at the end of step t, updated or not; to be done lazily."""
-
-
-@generic
-def norm(updater: Any) -> float:
-    """‖w‖, for rules that ask for it."""
+def norm(updater: Updater) -> float:
+    """Return ‖w‖, for losses that depend on it."""
     return 0.0
 
 
 @generic
-def effective_sq_norm(updater: Any, sq_norm: float) -> float:
-    """‖x‖² of the example that was just scored, in the space that the weights really see."""
+def effective_sq_norm(updater: Updater, sq_norm: float) -> float:
+    """Return ‖x‖² of the example that was scored last, in the space in which the bound of the learner holds."""
     return sq_norm
 
 
 @generic
-def final_weight(updater: Any, j: int, t: int) -> float:
-    """The weight in slot j of the hypothesis that predicts after t steps."""
-    return np.float64(updater.slots[j])
+def bias_sq_norm(updater: Updater) -> float:
+    """Return the term of the bias in ‖x‖²."""
+    return updater.bias * updater.bias
 
 
 @generic
-def final_bias(updater: Any, j: int, t: int) -> float:
-    """The constant term of that hypothesis, from the bias's weight, which is in slot j."""
+def final_weight(updater: Updater, j: int, t: int) -> float:
+    """Return the weight in slot j of the hypothesis that predicts after t steps."""
+    return np.float64(updater.weights[j])
+
+
+@generic
+def final_bias(updater: Updater, j: int, t: int) -> float:
+    """Return the constant term of that hypothesis, from the weight of the bias, which is in slot j."""
     return final_weight(updater, j, t)
 
 
-@generic
-def bias_sq_norm(updater: Any) -> float:
-    """What the bias feature adds to ‖x‖²."""
-    return updater.bias * updater.bias
+# --- Functions made of them ---
+
+
+@compiled
+def is_valid_row(updater: Updater, rows: Rows, i: int) -> bool:
+    """Return whether row i can be learned: finite, not too large, without zeros, and taken by the updater."""
+    return row_sq_norm(rows, i) < max_sq_norm(updater.weights) and accepts_row(updater, rows, i)
 
 
 @compiled
 def values_in_range(rows: Rows, i: int, least: float, most: float) -> bool:
-    """Whether the values of row i are from least to most; a value of 0 is no term, and always right."""
+    """Return whether all values of row i but zeros are from `least` to `most`."""
     return all_in_range(rows.values, first_term(rows, i), end_term(rows, i), least, most)
 
 
 @compiled
 def first_out_of_range(rows: Rows, count: int, least: float, most: float) -> int:
-    """The first row with a value that is not from least to most; the number of rows where there is none."""
+    """Return the first row with a value that is not from `least` to `most`, or the number of rows."""
     for i in range(count):
         if not values_in_range(rows, i, least, most):
             return i
@@ -132,7 +192,8 @@ def first_out_of_range(rows: Rows, count: int, least: float, most: float) -> int
 
 
 @compiled
-def update_weights(updater: Any, rows: RowView, i: int, gradient: float, t: int) -> None:
+def update_weights(updater: Updater, rows: RowView, i: int, gradient: float, t: int) -> None:
+    """Update the weight of each term of row i, then that of the bias."""
     scaled_step = scale_step(updater, gradient, t)
     for k in range(first_term(rows, i), end_term(rows, i)):
         x = np.float64(get_unchecked(rows.values, k))
@@ -144,17 +205,19 @@ def update_weights(updater: Any, rows: RowView, i: int, gradient: float, t: int)
 
 @compiled_read_only
 def write_final_weights(
-    updater: Any,
+    updater: Updater,
     stride: int,
     n_columns: int,
     times: NDArray[np.int64],
     indices: NDArray[np.uint32],
     out: NDArray[np.float64],
 ) -> None:
-    """Write the weights of the hypothesis that predicts: the constants, then those of these features, in their order;
-    without indices those of all slots. The weights stand in a table of this many columns, of which the first are read;
-    one weight vector is a table of one column. Features without slots are passed over."""
-    slots, all_features = len(updater.slots) // stride, len(indices) == 0
+    """Write the weights of the hypothesis that predicts: the constants, then those of the features in `indices`.
+
+    Without indices these are all features. The weights are a table of `stride` columns, of which the first `n_columns`
+    are read; one weight vector is a table of one column. Features without slots are skipped.
+    """
+    slots, all_features = len(updater.weights) // stride, len(indices) == 0
     for c in range(n_columns):
         out[c] = final_bias(updater, c, times[c])
         for k in range(1, len(out) // stride):
@@ -164,18 +227,17 @@ def write_final_weights(
 
 
 def allocate_filled(shape: tuple[int, ...], fill: Any, dtype: Any) -> NDArray[Any]:
-    """Zeros are memory as the system gives it, which costs nothing before it is written."""
+    """Return an array of one value. The system provides zeroed memory on first use, which costs nothing here."""
     return buffers.zeros(shape, dtype) if fill == 0.0 else buffers.full(shape, fill, dtype)
 
 
 def resize_updater(updater: G, slots: int) -> G:
-    """The same state with room for `slots` slots: new weights are 0, or what the geometry says in `fresh`; surplus ones
-    are cut off."""
+    """Return the updater with `slots` slots: new weights are 0 or the field `fresh`; surplus slots are dropped."""
     changes = {}
     for name in PER_SLOT_FIELDS:
         array = getattr(updater, name, None)
         if array is not None and len(array):
-            fill = getattr(updater, "fresh", 0.0) if name == "slots" else 0.0
+            fill = getattr(updater, "fresh", 0.0) if name == "weights" else 0.0
             changes[name] = allocate_filled((slots, *array.shape[1:]), fill, array.dtype)
             n_kept = min(slots, len(array))
             changes[name][:n_kept] = array[:n_kept]
@@ -183,6 +245,6 @@ def resize_updater(updater: G, slots: int) -> G:
 
 
 def state_arrays(updater: Any) -> dict[str, NDArray[Any]]:
-    """The state of a geometry by field; its numbers are settings."""
+    """Return the arrays of an updater that are saved, by field. Its numbers are settings."""
     n_kept = ((name, value) for name, value in updater._asdict().items() if name not in DERIVED_FIELDS)
     return {name: value for name, value in n_kept if buffers.is_array(value)}

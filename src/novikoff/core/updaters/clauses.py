@@ -25,7 +25,7 @@ N_LEFT = 0
 
 
 class Clauses(NamedTuple):
-    slots: NDArray[np.floating]
+    weights: NDArray[np.floating]
     """No weights: as many zeros as there are slots."""
     clauses: NDArray[np.uint32]
     """A row for each clause; those that are left come first."""
@@ -36,12 +36,12 @@ class Clauses(NamedTuple):
 
 
 def clauses_schema(features: int, *, k: int) -> Schema:
-    """Return what a model file may hold of this state. InputError where there are too many clauses."""
+    """Return the schema of this state in a model file. InputError where there are too many clauses."""
     k = min(k, features)
     count = count_clauses(features, k)
     return Schema(
         {
-            "slots": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
+            "weights": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
             "clauses": ArraySpec("uint32", count, k, checks=[IndexInto(FEATURES * 2)]),
             "scalars": ArraySpec("int64", 1, checks=[Entries(left=(0, count))]),
         }
@@ -100,8 +100,8 @@ def _accepts_row_clauses(updater: Clauses, rows: Rows, i: int) -> bool:
 
 @score.of(Clauses)
 def _score_clauses(updater: Clauses, rows: Rows, i: int) -> tuple[float, float]:
-    _, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
-    return (score_clauses(updater, rows, i) if sq_norm < max_sq_norm(updater.slots) else 0.0), sq_norm
+    _, sq_norm = dot_and_sq_norm(rows, i, updater.weights)
+    return (score_clauses(updater, rows, i) if sq_norm < max_sq_norm(updater.weights) else 0.0), sq_norm
 
 
 @update.of(Clauses)

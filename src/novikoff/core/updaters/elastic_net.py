@@ -1,4 +1,4 @@
-"""The additive geometry with an L1 and an L2 penalty, each paid lazily: only the weights that an example touches cost.
+"""Additive updates with L1 and L2 penalties, applied lazily: only the weights that an example touches cost time.
 
 One step on ℓ_t(w) + l1·‖w‖₁ + (l2/2)·‖w‖² is forward–backward splitting (Duchi and Singer 2009): a gradient step on the
 loss, then w_j ← soft(w_j, r_t·l1) / (1 + r_t·l2), where soft pulls towards 0 and stops there. This truncates exactly at
@@ -36,7 +36,7 @@ MIN_SCALE = 2.0**-20
 
 
 class ElasticNet(NamedTuple):
-    slots: NDArray[np.floating]
+    weights: NDArray[np.floating]
     seen: NDArray[np.float64]
     sums: NDArray[np.float64]
     scalars: NDArray[np.float64]
@@ -47,10 +47,10 @@ class ElasticNet(NamedTuple):
 
 
 def elastic_net_schema(*, average: bool, l1: bool) -> Schema:
-    """Return what a model file may hold of this state."""
+    """Return the schema of this state in a model file."""
     return Schema(
         {
-            "slots": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
+            "weights": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
             "seen": ArraySpec("float64", SLOTS if l1 else 0, checks=[NotNaN()]),
             "sums": ArraySpec("float64", SLOTS if average else 0, checks=[NotNaN()]),
             "scalars": ArraySpec("float64", 3, checks=[Finite()]),
@@ -67,7 +67,7 @@ def build_elastic_net(
     slots: int, dtype: Any, *, bias: bool, schedule: Schedule, average: bool, l1: float, l2: float
 ) -> ElasticNet:
     return ElasticNet(
-        slots=np.zeros(slots, dtype),
+        weights=np.zeros(slots, dtype),
         seen=np.zeros(slots if l1 > 0.0 else 0),
         sums=np.zeros(slots if average else 0),
         scalars=np.array([1.0, 0.0, 0.0]),
@@ -80,21 +80,21 @@ def build_elastic_net(
 
 @compiled
 def soft_threshold(v: float, threshold: float) -> float:
-    """v pulled towards 0 by this much, but not past it."""
+    """Return v moved towards 0 by this much, but not past it."""
     return max(0.0, v - threshold) if v > 0.0 else min(0.0, v + threshold)
 
 
 @compiled
 def apply_missed_l1(updater: ElasticNet, j: int) -> None:
     """Brings v_j up to date with the L1 pulls since it was last touched."""
-    v = np.float64(get_unchecked(updater.slots, j))
-    set_unchecked(updater.slots, j, soft_threshold(v, updater.scalars[L1_SHIFT] - get_unchecked(updater.seen, j)))
+    v = np.float64(get_unchecked(updater.weights, j))
+    set_unchecked(updater.weights, j, soft_threshold(v, updater.scalars[L1_SHIFT] - get_unchecked(updater.seen, j)))
     set_unchecked(updater.seen, j, updater.scalars[L1_SHIFT])
 
 
 @apply_pending.of(ElasticNet)
 def _apply_pending_elastic_net(updater: ElasticNet, rows: Rows, i: int) -> None:
-    if updater.l1 > 0.0 and row_sq_norm(rows, i) < max_sq_norm(updater.slots):
+    if updater.l1 > 0.0 and row_sq_norm(rows, i) < max_sq_norm(updater.weights):
         apply_missed_l1(updater, bias_slot(rows))
         for k in range(first_term(rows, i), end_term(rows, i)):
             apply_missed_l1(updater, weight_slot(rows, i, k))
@@ -102,7 +102,7 @@ def _apply_pending_elastic_net(updater: ElasticNet, rows: Rows, i: int) -> None:
 
 @add_bias.of(ElasticNet)
 def _add_bias_elastic_net(updater: ElasticNet, dot: float, j: int) -> float:
-    return (dot + updater.bias * np.float64(updater.slots[j])) * updater.scalars[WEIGHT_SCALE]
+    return (dot + updater.bias * np.float64(updater.weights[j])) * updater.scalars[WEIGHT_SCALE]
 
 
 @scale_step.of(ElasticNet)
@@ -112,10 +112,10 @@ def _scale_step_elastic_net(updater: ElasticNet, gradient: float, t: int) -> flo
 
 @update_weight.of(ElasticNet)
 def _update_weight_elastic_net(updater: ElasticNet, j: int, x: float, pulled: float, t: int) -> None:
-    before = np.float64(get_unchecked(updater.slots, j))
-    set_unchecked(updater.slots, j, before + pulled * x)
+    before = np.float64(get_unchecked(updater.weights, j))
+    set_unchecked(updater.weights, j, before + pulled * x)
     if len(updater.sums) > 0:
-        change = np.float64(get_unchecked(updater.slots, j)) - before
+        change = np.float64(get_unchecked(updater.weights, j)) - before
         set_unchecked(updater.sums, j, get_unchecked(updater.sums, j) + updater.scalars[SCALE_SUM] * change)
 
 
@@ -134,14 +134,14 @@ def _end_step_elastic_net(updater: ElasticNet, t: int) -> None:
 def rescale(updater: ElasticNet) -> None:
     """Multiplies the scale out, so that v, shift and area start afresh; w and the averages stay what they are."""
     scalars = updater.scalars
-    for j in range(len(updater.slots)):
+    for j in range(len(updater.weights)):
         if updater.l1 > 0.0:
             apply_missed_l1(updater, j)
             updater.seen[j] = 0.0
-        v = np.float64(updater.slots[j])
+        v = np.float64(updater.weights[j])
         if len(updater.sums) > 0:
             updater.sums[j] -= scalars[SCALE_SUM] * v
-        updater.slots[j] = v * scalars[WEIGHT_SCALE]
+        updater.weights[j] = v * scalars[WEIGHT_SCALE]
     scalars[WEIGHT_SCALE] = 1.0
     scalars[L1_SHIFT] = 0.0
     scalars[SCALE_SUM] = 0.0
@@ -149,7 +149,7 @@ def rescale(updater: ElasticNet) -> None:
 
 @final_weight.of(ElasticNet)
 def _final_weight_elastic_net(updater: ElasticNet, j: int, t: int) -> float:
-    v = np.float64(updater.slots[j])
+    v = np.float64(updater.weights[j])
     if len(updater.sums) > 0:
         return (updater.scalars[SCALE_SUM] * v - updater.sums[j]) / max(t, 1)
     pulled = soft_threshold(v, updater.scalars[L1_SHIFT] - updater.seen[j]) if updater.l1 > 0.0 else v

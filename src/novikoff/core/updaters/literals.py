@@ -26,7 +26,7 @@ LITERAL_DROPPED, LITERAL_HELD, LITERAL_PRESENT = 1.0, 2.0, 3.0
 
 
 class Literals(NamedTuple):
-    slots: NDArray[np.floating]
+    weights: NDArray[np.floating]
     members: NDArray[np.uint32]
     """Slots; as many as scalars[N_LEFT]."""
     scalars: NDArray[np.int64]
@@ -35,7 +35,7 @@ class Literals(NamedTuple):
 
 LITERALS_SCHEMA = Schema(
     {
-        "slots": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
+        "weights": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
         "members": ArraySpec("uint32", SLOTS, checks=[IndexInto(SLOTS)]),
         "scalars": ArraySpec("int64", 2, checks=[Entries(begun=(0, 1), left=(0, FEATURES))]),
     },
@@ -46,7 +46,7 @@ LITERALS_SCHEMA = Schema(
         )
     ],
 )
-"""What a model file may hold of this state. The first positive example appends to `members`, from `left` on."""
+"""The schema of this state in a model file. The first positive example appends to `members`, from `left` on."""
 
 
 def build_literals(slots: int, dtype: Any) -> Literals:
@@ -60,14 +60,14 @@ def _accepts_row_literals(updater: Literals, rows: Rows, i: int) -> bool:
 
 @score.of(Literals)
 def _score_literals(updater: Literals, rows: Rows, i: int) -> tuple[float, float]:
-    dot, sq_norm = dot_and_sq_norm(rows, i, updater.slots)  # of zeros and ones ‖x‖² is how many ones there are
+    dot, sq_norm = dot_and_sq_norm(rows, i, updater.weights)  # of zeros and ones ‖x‖² is how many ones there are
     begun = updater.scalars[HAS_BEGUN] != 0
     return (dot - sq_norm - np.float64(updater.scalars[N_LEFT]) + 0.5 if begun else -0.5), sq_norm
 
 
 @update.of(Literals)
 def _update_literals(updater: Literals, rows: Rows, i: int, gradient: float, t: int) -> None:
-    slots, members, scalars = updater.slots, updater.members, updater.scalars
+    slots, members, scalars = updater.weights, updater.members, updater.scalars
     if scalars[HAS_BEGUN] == 0:
         for k in range(first_term(rows, i), end_term(rows, i)):
             members[scalars[N_LEFT]] = weight_slot(rows, i, k)
@@ -92,5 +92,5 @@ def _update_literals(updater: Literals, rows: Rows, i: int, gradient: float, t: 
 @final_weight.of(Literals)
 def _final_weight_literals(updater: Literals, j: int, t: int) -> float:
     if j > 0:
-        return np.float64(updater.slots[j]) - 1.0 if updater.scalars[HAS_BEGUN] != 0 else 0.0
+        return np.float64(updater.weights[j]) - 1.0 if updater.scalars[HAS_BEGUN] != 0 else 0.0
     return 0.5 - np.float64(updater.scalars[N_LEFT]) if updater.scalars[HAS_BEGUN] != 0 else -0.5

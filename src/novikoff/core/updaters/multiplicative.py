@@ -1,14 +1,14 @@
-"""The multiplicative geometry: w_j *= α^(g·x_j), in one kind of weights or in two that balance each other.
+"""Multiplicative updates, w_j *= α^(g·x_j), with positive weights or with two weights per feature that balance.
 
-Kept are the exponents ℓ_j = log_α w_j, which only ever add up: no number of updates can make them overflow, underflow
-or lose what later updates need. Scores want w_j = α^ℓ_j, so that is kept too, beside them, and made anew from ℓ_j when
-ℓ_j changes: nothing drifts. For whole exponents, the only ones where x is 0 or 1, it comes from a table.
+The state is the exponents ℓ_j = log_α w_j, which are only ever added to: no number of updates can make them overflow,
+underflow or lose what later updates need. Scores need w_j = α^ℓ_j, which is stored beside them and recomputed from ℓ_j
+when ℓ_j changes: nothing drifts. For whole exponents, the only ones where x is 0 or 1, it comes from a table.
 
 Two weights per feature, w⁺ = α^ℓ and w⁻ = α^(−ℓ), both start at 1 and are always multiplied by opposite powers: one
 exponent is enough for both, and w_j stands for w⁺ − w⁻.
 
 With negations every feature x_j has a companion 1 − x_j. Its weight is in slot n + j, and the companions of a row are
-written out in `mirror`, which holds 1 for each feature between two rows. This costs n operations for each row.
+written to `mirror`, which holds 1 for each feature between two rows. This costs n operations for each row.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MAX_POWER = 2.0**MAX_OCTAVES  # seen in double precision. Larger ones count as t
 
 
 class Multiplicative(NamedTuple):
-    slots: NDArray[np.floating]
+    weights: NDArray[np.floating]
     """(w, ℓ) side by side: an update touches one place in memory, not two."""
     sums: NDArray[np.float64]
     table: NDArray[np.float64]
@@ -75,11 +75,11 @@ WITH_NEGATIONS = NamedSize("slots + features", lambda sizes: sizes["slots"] + si
 
 
 def multiplicative_schema(*, average: bool, negations: bool = False) -> Schema:
-    """Return what a model file may hold of this state. Exponents index a table, so that none may be NaN."""
+    """Return the schema of this state in a model file. Exponents index a table, so that none may be NaN."""
     count = WITH_NEGATIONS if negations else SLOTS
     return Schema(
         {
-            "slots": ArraySpec(REAL, count, 2, checks=[NotNaN(), InRange(-INFINITY, MAX_EXPONENT, column=1)]),
+            "weights": ArraySpec(REAL, count, 2, checks=[NotNaN(), InRange(-INFINITY, MAX_EXPONENT, column=1)]),
             "sums": ArraySpec("float64", count if average else 0, checks=[NotNaN()]),
         }
     )
@@ -100,7 +100,7 @@ def build_multiplicative(
 ) -> Multiplicative:
     features = slots - 1 if negations else 0
     empty = Multiplicative(
-        slots=np.zeros((slots + features, 2), dtype),
+        weights=np.zeros((slots + features, 2), dtype),
         sums=np.zeros(slots + features if average else 0),
         table=np.zeros(2 * MAX_TABLE_EXPONENT + 1),
         mirror=np.ones(features),
@@ -113,7 +113,7 @@ def build_multiplicative(
         elimination=float(elimination),
         lowest=math.log(floor) / math.log(alpha) if floor > 0.0 else -math.inf,
     )
-    empty.slots[:] = empty.fresh
+    empty.weights[:] = empty.fresh
     empty.table[:] = [
         compute_weight.function(empty, float(exponent))
         for exponent in range(-MAX_TABLE_EXPONENT, MAX_TABLE_EXPONENT + 1)
@@ -167,11 +167,11 @@ def clear_complements(updater: Multiplicative, rows: Rows, i: int) -> None:
 
 @score.of(Multiplicative)
 def _score_multiplicative(updater: Multiplicative, rows: Rows, i: int) -> tuple[float, float]:
-    dot, sq_norm = dot_and_sq_norm(rows, i, updater.slots)
+    dot, sq_norm = dot_and_sq_norm(rows, i, updater.weights)
     features = len(updater.mirror)
     if features > 0:
         sq_norm += write_complements(updater, rows, i)
-        negated, _ = dense_dot_and_sq_norm(updater.mirror, 0, features, updater.slots[features:])
+        negated, _ = dense_dot_and_sq_norm(updater.mirror, 0, features, updater.weights[features:])
         dot += negated
         clear_complements(updater, rows, i)
     return add_bias(updater, dot, bias_slot(rows)), sq_norm + bias_sq_norm(updater)
@@ -179,7 +179,7 @@ def _score_multiplicative(updater: Multiplicative, rows: Rows, i: int) -> tuple[
 
 @add_bias.of(Multiplicative)
 def _add_bias_multiplicative(updater: Multiplicative, dot: float, j: int) -> float:
-    return dot + (updater.bias_value * np.float64(updater.slots[j, 0]) - updater.threshold)
+    return dot + (updater.bias_value * np.float64(updater.weights[j, 0]) - updater.threshold)
 
 
 @accepts_row.of(Multiplicative)
@@ -194,11 +194,11 @@ def _scale_step_multiplicative(updater: Multiplicative, gradient: float, t: int)
 
 @update_weight.of(Multiplicative)
 def _update_weight_multiplicative(updater: Multiplicative, j: int, x: float, scaled_step: float, t: int) -> None:
-    before = np.float64(updater.slots[j, 0])
-    updater.slots[j, 1] = max(np.float64(updater.slots[j, 1]) + scaled_step * x, updater.lowest)
-    updater.slots[j, 0] = look_up_weight(updater, np.float64(updater.slots[j, 1]))
+    before = np.float64(updater.weights[j, 0])
+    updater.weights[j, 1] = max(np.float64(updater.weights[j, 1]) + scaled_step * x, updater.lowest)
+    updater.weights[j, 0] = look_up_weight(updater, np.float64(updater.weights[j, 1]))
     if len(updater.sums) > 0:  # as in `additive`: a change is part of all hypotheses from here on
-        change = np.float64(updater.slots[j, 0]) - before
+        change = np.float64(updater.weights[j, 0]) - before
         updater.sums[j] += (t - 1) * change
 
 
@@ -207,7 +207,7 @@ def step_row(rows: Rows, i: int, updater: Multiplicative, scaled_step: float) ->
     """`update_weight` for all terms of row i, where no average is kept; whether an exponent was not in the table."""
     width = rows.width  # type: ignore[union-attr]
     return dense_multiplicative_step(
-        rows.values, i * width, width, updater.slots, scaled_step, updater.lowest, updater.table
+        rows.values, i * width, width, updater.weights, scaled_step, updater.lowest, updater.table
     )
 
 
@@ -215,7 +215,7 @@ def step_row(rows: Rows, i: int, updater: Multiplicative, scaled_step: float) ->
 def _step_row_sparse(rows: Sparse, i: int, updater: Multiplicative, scaled_step: float) -> bool:
     start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
     return sparse_multiplicative_step(
-        rows.values, rows.indices, start, count, updater.slots, scaled_step, updater.lowest, updater.table
+        rows.values, rows.indices, start, count, updater.weights, scaled_step, updater.lowest, updater.table
     )
 
 
@@ -235,7 +235,7 @@ def _update_multiplicative(updater: Multiplicative, rows: Rows, i: int, gradient
     elif step_row(rows, i, updater, scaled_step):
         for k in range(first_term(rows, i), end_term(rows, i)):
             j = weight_slot(rows, i, k)
-            updater.slots[j, 0] = look_up_weight(updater, np.float64(updater.slots[j, 1]))
+            updater.weights[j, 0] = look_up_weight(updater, np.float64(updater.weights[j, 1]))
     if updater.bias_value != 0.0:
         update_weight(updater, bias_slot(rows), updater.bias_value, scaled_step, t)
     features = len(updater.mirror)
@@ -250,7 +250,7 @@ def _update_multiplicative(updater: Multiplicative, rows: Rows, i: int, gradient
 @compiled
 def averaged_weight(updater: Multiplicative, j: int, t: int) -> float:
     """The weight in slot j that the final hypothesis has."""
-    w = np.float64(updater.slots[j, 0])
+    w = np.float64(updater.weights[j, 0])
     return w - updater.sums[j] / max(t, 1) if len(updater.sums) > 0 else w
 
 

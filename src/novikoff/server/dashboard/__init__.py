@@ -1,6 +1,6 @@
-"""The dashboard: static files, which know nothing; what they show they ask the server for.
+"""The dashboard: static files that get all of their data from the API.
 
-No file needs a build, another server, or anything inside a tag that a strict policy would forbid.
+The files need no build step and no other server, and work under a strict Content-Security-Policy.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ DASHBOARD_FILES = (
     "api.js",
     "certify.js",
     "chart.js",
-    "chosen.js",
     "curve.js",
-    "elements.js",
+    "dom.js",
+    "events.js",
     "forms.js",
     "list.js",
-    "live.js",
-    "words.js",
+    "model_view.js",
+    "text.js",
 )
-"""Each is served under its own name, the first one also as /."""
+"""Each file is served under its own name, the first one also as /."""
 
 MEDIA_TYPES = {
     "html": "text/html; charset=utf-8",
@@ -34,11 +34,11 @@ CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""The Content-Security-Policy that the page lives under."""
+"""The Content-Security-Policy of the page."""
 
 
 def read_dashboard_file(name: str) -> tuple[bytes, str]:
-    """A file's bytes and media type; KeyError where there is none of that name.
+    """Return the content and the media type of a file; raise KeyError for an unknown name.
 
     >>> read_dashboard_file("page.js")[1]
     'text/javascript; charset=utf-8'

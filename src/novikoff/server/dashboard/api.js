@@ -1,4 +1,4 @@
-// Asks the server. The token is kept for this tab only.
+// Requests to the API. The token is stored for this tab only.
 
 const KEY = "novikoff-token";
 let token = stored();
@@ -7,7 +7,7 @@ function stored() {
   try {
     return sessionStorage.getItem(KEY) ?? "";
   } catch {
-    return ""; // a browser that keeps nothing
+    return ""; // the browser does not allow storage
   }
 }
 
@@ -15,18 +15,18 @@ export const hasToken = () => token !== "";
 
 export function setToken(text) {
   if (text !== "" && !/^[\x21-\x7e]+$/.test(text)) {
-    throw new Error("A token has letters, digits and signs without spaces: copy it once more.");
+    throw new Error("A token has no spaces and only ASCII characters. Copy it again.");
   }
   token = text;
   try {
     if (text === "") sessionStorage.removeItem(KEY);
     else sessionStorage.setItem(KEY, text);
   } catch {
-    // then it is known until the page is left
+    // without storage the token is kept until the page is closed
   }
 }
 
-// What the server refused, in its own words.
+// An error response of the server, with its message.
 export class Problem extends Error {
   constructor(sentence, status) {
     super(sentence);
@@ -40,10 +40,10 @@ export class Problem extends Error {
 
 const whenRefused = [];
 
-// Calls `f(problem)` whenever the server wants a token, or another one.
+// Calls `f(problem)` whenever the server requires a token, or a different one.
 export const onRefused = (f) => whenRefused.push(f);
 
-// The answer as it comes; addresses are relative, so that the page works behind a prefix, too.
+// Sends a request and returns the response. URLs are relative, so that the page also works behind a path prefix.
 export async function opened(path, { method = "GET", body, signal } = {}) {
   const headers = {};
   if (token !== "") headers.Authorization = `Bearer ${token}`;
@@ -70,9 +70,9 @@ async function sentence(answer) {
     const { detail } = await answer.json(); // problem details, RFC 9457
     if (typeof detail === "string" && detail !== "") return detail;
   } catch {
-    // something between here and the server has answered
+    // a proxy may have sent the response
   }
-  return `The server answered with status ${answer.status} and said no more.`;
+  return `The server returned status ${answer.status} without an error message.`;
 }
 
 export async function ask(path, options) {
@@ -81,7 +81,7 @@ export async function ask(path, options) {
   try {
     return await answer.json();
   } catch {
-    throw new Problem("The answer of the server was cut short: try again.", answer.status);
+    throw new Problem("The response of the server is incomplete. Try again.", answer.status);
   }
 }
 

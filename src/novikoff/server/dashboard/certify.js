@@ -1,23 +1,23 @@
-// The certificate of the chosen model, in words.
+// The certificate of the selected model, as text and as a table.
 
 import { ask, ofModel } from "./api.js";
-import { at, busy, make, plain, say } from "./elements.js";
-import { certificateInWords, shown } from "./words.js";
+import { at, busy, make, plain, say } from "./dom.js";
+import { certificateInWords, shown } from "./text.js";
 
 let address = "";
 
 export function certifying(chosen) {
   at("certify").addEventListener("click", () => {
     const { name } = chosen();
-    busy(at("certify"), at("certified"), "Certifying: witnesses are searched for. Long streams take a while.", async () => {
+    busy(at("certify"), at("certified"), "Certifying: searching for witnesses. This takes a while for long streams.", async () => {
       forget();
       const document = await ask(ofModel(name, "/certificate"));
-      if (chosen().name === name) tell(name, document);
+      if (chosen().name === name) showCertificate(name, document);
     });
   });
 }
 
-function tell(name, document) {
+function showCertificate(name, document) {
   const broken = (document.bounds ?? []).some((bound) => bound.verdict === "violated");
   say(at("certified"), certificateInWords(document).map((text) => plain(text, 1000)).join(" "), broken);
   at("bounds-body").replaceChildren(...(document.bounds ?? []).map(row));
@@ -29,7 +29,7 @@ function tell(name, document) {
   link.parentElement.hidden = false;
 }
 
-// The words of another model, or of another state, are no longer true.
+// Hides the certificate of another model, or of an earlier state.
 export function forget() {
   URL.revokeObjectURL(address);
   say(at("certified"), "");

@@ -1,7 +1,7 @@
-// Lines over examples, drawn in SVG at the size that the page has for them.
+// Line charts over examples, drawn in SVG at the size of their container.
 
-import { drawn } from "./elements.js";
-import { shown } from "./words.js";
+import { drawn } from "./dom.js";
+import { shown } from "./text.js";
 
 const HEIGHT = 300;
 const MARGIN = { left: 56, right: 14, top: 28, bottom: 42 };
@@ -9,7 +9,7 @@ const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFraction
 
 export const short = (value) => (Math.abs(value) >= 10_000 ? SHORT.format(value) : shown(value));
 
-// Round numbers from low to high, about as many as asked for.
+// Returns about `about` round numbers from low to high.
 export function ticks(low, high, about) {
   const step = (high - low) / about;
   const unit = 10 ** Math.floor(Math.log10(step));
@@ -19,30 +19,30 @@ export function ticks(low, high, about) {
   return found;
 }
 
-// Powers of ten up to high; where these are few, twice and five times as much, too.
+// Returns powers of ten up to high; if there are at most three, also two and five times each.
 function decades(high) {
   const powers = Array.from({ length: Math.floor(Math.log10(high) + 1e-9) + 1 }, (_, k) => 10 ** k);
   if (powers.length > 3) return powers;
   return powers.flatMap((power) => [power, 2 * power, 5 * power]).filter((value) => value <= high);
 }
 
-// From values to places, linear or by their logarithm.
+// Maps values to positions, linearly or by their logarithm.
 function scale(low, high, from, to, log) {
   const [a, b] = log ? [Math.log(low), Math.log(high)] : [low, high];
   const place = (value) => from + (((log ? Math.log(Math.max(value, low)) : value) - a) / (b - a || 1)) * (to - from);
   return { place, fits: (value) => Number.isFinite(value) && (!log || value >= low), low, high, log };
 }
 
-// A logarithm has no 0: a line that comes from there begins at the edge.
+// The logarithm of 0 is undefined: points at 0 are left out, so the line starts at the edge.
 function path(points, x, y) {
   const seen = points.filter(([, b]) => y.fits(b));
   return seen.map(([a, b], k) => `${k === 0 ? "M" : "L"}${x.place(a).toFixed(1)} ${y.place(b).toFixed(1)}`).join("");
 }
 
-// A chart in an <svg>. `lines`: [{look, points: [[x, y], …]}], the last on top; `top`: the highest y that is shown;
-// `written`: how y is written at its axis; `read(x, y)`: a point of the last line in words, for who points at it.
+// A chart in an <svg>. `lines`: [{look, points: [[x, y], …]}], the last one on top; `top`: the maximum of the y axis;
+// `written(y)`: the label of a tick of the y axis; `read(x, y)`: the tooltip for a point of the last line.
 export class Chart {
-  #told = null;
+  #data = null;
   #frame = 0;
   #pointed = null; // px from the left
 
@@ -53,8 +53,8 @@ export class Chart {
     new ResizeObserver(() => this.#soon()).observe(svg.parentElement);
   }
 
-  show(told) {
-    this.#told = told;
+  show(data) {
+    this.#data = data;
     this.#soon();
   }
 
@@ -65,7 +65,7 @@ export class Chart {
 
   #soon() {
     cancelAnimationFrame(this.#frame);
-    this.#frame = requestAnimationFrame(() => this.#told && this.#draw(this.#told));
+    this.#frame = requestAnimationFrame(() => this.#data && this.#draw(this.#data));
   }
 
   #draw({ lines, right, top, titles, written = short, log = false, described, read, note = "" }) {
@@ -91,7 +91,7 @@ export class Chart {
     );
   }
 
-  // The point nearest to the pointer, in words; or else the note.
+  // The tooltip of the point nearest to the pointer, or else the note.
   #nearest({ look, points }, x, y, edge, read, note) {
     const text = (words) => drawn("text", { class: "note", x: edge.right, y: 14, "text-anchor": "end" }, words);
     const seen = points.filter(([a, b]) => x.fits(a) && y.fits(b));
@@ -106,13 +106,13 @@ export class Chart {
     ];
   }
 
-  // What would lie beyond the edges is cut off; a line on an edge is seen in all its breadth.
+  // Clips lines at the edges of the plot, with a margin so that a line on an edge keeps its full width.
   #inside({ left, right, top, bottom }, lines, dots) {
     const [x, y, width, height] = [left - 3, top - 3, right - left + 6, bottom - top + 6];
     return drawn("svg", { x, y, width, height, viewBox: `${x} ${y} ${width} ${height}` }, ...lines, ...dots);
   }
 
-  // A line of one point would not be seen.
+  // A line with one point is drawn as a dot.
   #lone({ look, points }, x, y) {
     if (points.length !== 1 || !x.fits(points[0][0]) || !y.fits(points[0][1])) return [];
     return [drawn("circle", { class: `dot ${look}`, cx: x.place(points[0][0]), cy: y.place(points[0][1]), r: 3.5 })];

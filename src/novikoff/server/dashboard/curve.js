@@ -1,11 +1,11 @@
-// What is known of a run: counts after so many examples, and what certificates allow.
+// The history of a run: counts over examples, and the bounds of certificates.
 
-import { isNumber } from "./words.js";
+import { isNumber } from "./text.js";
 
-const MOST = 1500; // points that are kept
+const MAX_POINTS = 1500;
 const CONFIDENT = Math.log(1 / 0.05);
 
-// M/m + √(ln(1/δ)/(2m)), theory.conversion.progressive with δ = 0.05, a hair above.
+// M/m + √(ln(1/δ)/(2m)), theory.online_to_batch.progressive with δ = 0.05, slightly rounded up.
 const progressive = ({ mistakes, examples }) =>
   (mistakes / examples + Math.sqrt(CONFIDENT / (2 * examples))) * (1 + 1e-12);
 
@@ -13,7 +13,7 @@ export class Curve {
   points = []; // {examples, mistakes, most, recent}, in order of examples
   certified = new Map(); // number of examples → mistakes allowed on them
 
-  // Points of the history. Their bounds don't say on how many examples they hold: those of the events do.
+  // Creates a curve from the history. Its bounds lack the number of certified examples, so those of events are used.
   static of(history) {
     const curve = new Curve();
     for (const { examples, mistakes } of history) curve.add({ examples, mistakes });
@@ -24,7 +24,7 @@ export class Curve {
     return this.points.at(-1) ?? null;
   }
 
-  // True where this says something new.
+  // Adds a point; returns whether it changed the curve.
   add({ examples, mistakes, most, recent }) {
     if (!isNumber(examples) || !isNumber(mistakes)) return false;
     const point = { examples, mistakes, most: isNumber(most) ? most : null, recent: isNumber(recent) ? recent : null };
@@ -35,11 +35,11 @@ export class Curve {
       return point.most !== oldMost || point.recent !== oldRecent;
     }
     this.points.push(point);
-    if (this.points.length > MOST) this.#thin();
+    if (this.points.length > MAX_POINTS) this.#thin();
     return true;
   }
 
-  // Every other point of the older half goes.
+  // Removes every second point of the older half.
   #thin() {
     const half = this.points.length >> 1;
     this.points = this.points.filter((_, k) => k >= half || k % 2 === 0);
@@ -49,14 +49,14 @@ export class Curve {
     if (isNumber(allowed) && isNumber(examples)) this.certified.set(examples, allowed);
   }
 
-  // The newest certificate: {examples, allowed}, or null.
+  // The latest certificate: {examples, allowed}, or null.
   get bound() {
     const examples = Math.max(-1, ...this.certified.keys());
     return examples < 0 ? null : { examples, allowed: this.certified.get(examples) };
   }
 
-  // What is allowed, as steps. Mistakes never become fewer, so a certificate holds for every beginning of its stream,
-  // too; beyond its last example it says nothing.
+  // The corners of the allowed mistakes as a step function. Mistakes never decrease, so a certificate also holds for
+  // every prefix of its stream. It says nothing about later examples.
   steps() {
     const ends = [...this.certified.keys()].sort((a, b) => b - a);
     const corners = [];
@@ -77,14 +77,14 @@ export class Curve {
     return seen.map((point) => [point.examples, Math.min(1, of(point))]);
   }
 
-  // What the mean error is at most, or null. The server says it of now only. Of earlier points it is reckoned here, but
-  // only where the same formula gives what the server says: where it says nothing, nothing is drawn.
+  // The bound for the mean error, or null. The server sends it for the current point only. For earlier points it is
+  // computed here, but only if the same formula reproduces the current value of the server.
   most = (point) => {
     if (point.most !== null || point.examples === 0 || !isNumber(this.last?.most)) return point.most;
     return Math.abs(progressive(this.last) - this.last.most) < 1e-9 ? progressive(point) : null;
   };
 
-  // Evenly chosen points, the first and the last among them, for a table.
+  // Returns evenly spaced points for a table, including the first and the last.
   some(most) {
     const last = this.points.length - 1;
     const kept = Math.min(last + 1, most);

@@ -1,8 +1,8 @@
-// What the user types: a token, a new model, an example to try.
+// The forms of the page: token, new model, example, late label.
 
 import { ask, hasToken, ofModel, onRefused, setToken } from "./api.js";
-import { at, busy, make, plain, say } from "./elements.js";
-import { shown } from "./words.js";
+import { at, busy, make, plain, say } from "./dom.js";
+import { shown } from "./text.js";
 
 const LEARNERS = [
   "perceptron", "margin-perceptron", "voted-perceptron", "p-norm-perceptron", "kernel-perceptron", "sgd", "arow",
@@ -92,16 +92,16 @@ export function showChampions(names) {
   if (wanted.join("\n") === [...select.options].map((option) => option.value).join("\n")) return;
   const before = select.value;
   const options = names.map((name) => make("option", { value: name }, plain(name)));
-  select.replaceChildren(make("option", { value: "" }, "nobody"), ...options);
+  select.replaceChildren(make("option", { value: "" }, "none"), ...options);
   select.value = wanted.includes(before) ? before : "";
 }
 
 // --- An example ---
 
-// Features from lines `name value` (1 where there is none), or from JSON.
+// Parses features from lines `name value` (1 if the value is missing), or from JSON.
 export function features(text) {
   const trimmed = text.trim();
-  if (trimmed === "") throw new Error("There are no features: type a line like “free 1”, or JSON.");
+  if (trimmed === "") throw new Error("Enter features: a line like “free 1”, or JSON.");
   if (trimmed.startsWith("{") || trimmed.startsWith("[")) {
     try {
       return JSON.parse(trimmed);
@@ -114,17 +114,17 @@ export function features(text) {
     if (line.trim() === "") continue;
     const [, name, value] = /^(.*?)(?:\s+(\S+))?$/s.exec(line.trim());
     const number = value === undefined ? 1 : Number(value);
-    if (!Number.isFinite(number)) throw new Error(`Line ${k + 1}: after the name comes a number, but there is “${plain(value, 60)}”.`);
-    if (name in found) throw new Error(`Line ${k + 1}: “${plain(name, 60)}” comes a second time. Each feature has one value.`);
+    if (!Number.isFinite(number)) throw new Error(`Line ${k + 1}: the value after the name must be a number, got “${plain(value, 60)}”.`);
+    if (name in found) throw new Error(`Line ${k + 1}: duplicate feature “${plain(name, 60)}”. Each feature has one value.`);
     found[name] = number;
   }
   return found;
 }
 
-// A label as the model knows it; else JSON where it is some (a number, true, a list, "text"), else plain text.
+// Parses a label: a known label of the model, else JSON (a number, true, a list, "text"), else plain text.
 export function label(text, labels) {
   const trimmed = text.trim();
-  if (trimmed === "") throw new Error("There is no label: type one.");
+  if (trimmed === "") throw new Error("Enter a label.");
   const known = labels.find((one) => String(one) === trimmed);
   if (known !== undefined) return known;
   try {
@@ -139,9 +139,9 @@ export function label(text, labels) {
 export const asText = (label) => (Array.isArray(label) ? label.map(String).join(", ") || "no label" : String(label));
 
 function learned(answer) {
-  if (answer.status === "already learned") return "This label was told before: already learned, and not learned twice.";
-  const moved = answer.updates > 0 ? "has moved its weights" : "has kept its weights";
-  return `Learned: the model was ${answer.mistakes > 0 ? "wrong" : "right"}, and ${moved}.`;
+  if (answer.status === "already learned") return "This label was already learned, and was not learned again.";
+  const moved = answer.updates > 0 ? "updated its weights" : "kept its weights";
+  return `Learned: the prediction was ${answer.mistakes > 0 ? "wrong" : "right"}, and the model ${moved}.`;
 }
 
 export function tryForms(chosen) {
@@ -152,19 +152,19 @@ export function tryForms(chosen) {
   onSubmit(at("try-form"), (button) => {
     if (button === at("learn")) {
       return busy(button, at("tried"), "Learning …", async () => {
-        const told = label(at("label").value, labels());
-        say(at("tried"), learned(await post("/learn", { features: example(), label: told })));
+        const given = label(at("label").value, labels());
+        say(at("tried"), learned(await post("/learn", { features: example(), label: given })));
       });
     }
     return busy(button, at("tried"), "Predicting …", async () => {
       const answer = await post("/predict", { features: example(), keep: true });
       at("late-id").value = answer.id ?? "";
       const found = answer.label === null ? "No label yet: nothing has been learned" : `Predicted “${plain(asText(answer.label))}”`;
-      say(at("tried"), `${found}, score ${shown(answer.score)}. Its id is ${plain(answer.id)}: tell its label below, now or later.`);
+      say(at("tried"), `${found}, score ${shown(answer.score)}. Its id is ${plain(answer.id)}. Send its label below, now or later.`);
     });
   });
 
-  // Who has typed a label and presses Enter means to learn, though the first button predicts.
+  // Enter in the label field learns, although the first button of the form predicts.
   at("label").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing) return;
     event.preventDefault();
@@ -172,9 +172,9 @@ export function tryForms(chosen) {
   });
 
   onSubmit(at("late-form"), (button) =>
-    busy(button, at("late-said"), "Telling …", async () => {
+    busy(button, at("late-said"), "Sending …", async () => {
       const id = at("late-id").value.trim();
-      if (id === "") throw new Error("There is no id: predict first, or paste the id of an earlier prediction.");
+      if (id === "") throw new Error("Enter an id: predict first, or paste the id of an earlier prediction.");
       say(at("late-said"), learned(await post("/learn", { id, label: label(at("late-label").value, labels()) })));
     }),
   );

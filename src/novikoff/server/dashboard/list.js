@@ -1,7 +1,7 @@
-// All models, each champion with its challengers beneath it; the chosen one is in the address: #model/NAME.
+// The table of models: each champion with its challengers below. The URL fragment #model/NAME selects a model.
 
-import { at, make, plain, put } from "./elements.js";
-import { percent, shown } from "./words.js";
+import { at, make, plain, put } from "./dom.js";
+import { percent, shown } from "./text.js";
 
 const COLUMNS = ["Role", "Learner", "Examples", "Mistakes", "Updates", "Progressive error", "Recent progressive error", "Pending"];
 
@@ -9,7 +9,7 @@ const CHOSEN = "#model/";
 
 export const address = (name) => CHOSEN + encodeURIComponent(name);
 
-// The name in the address of the page; null where there is none.
+// Returns the model name in the URL fragment, or null.
 export function addressed() {
   if (!location.hash.startsWith(CHOSEN)) return null;
   const text = location.hash.slice(CHOSEN.length);
@@ -20,7 +20,7 @@ export function addressed() {
   }
 }
 
-// Champions in the order of their names, challengers after the one that they challenge.
+// Sorts champions by name, and puts challengers after their champion.
 export function inOrder(models) {
   const named = (a, b) => (a.name < b.name ? -1 : 1);
   const all = [...models].sort(named);
@@ -64,7 +64,7 @@ export class List {
     if (row === undefined) {
       const link = make("a", { href: address(model.name), class: "name" }, plain(model.name));
       const rest = COLUMNS.map((title) => make("td", { role: "cell", "data-head": title }));
-      // The roles say that it is a table still, where a phone shows it as cards.
+      // On phones the table is displayed as cards; the roles keep it a table for screen readers.
       row = make("tr", { role: "row" }, make("th", { scope: "row", role: "rowheader" }, link), ...rest);
       this.#rows.set(model.name, row);
     }

@@ -1,36 +1,36 @@
-// The dashboard: what the server tells, and what it is asked.
+// The entry point of the dashboard: connects the event stream, the list of models, the model view and the forms.
 
 import { ask } from "./api.js";
 import { certifying, forget } from "./certify.js";
-import { Chosen } from "./chosen.js";
-import { at, plain, put, say } from "./elements.js";
+import { ModelView } from "./model_view.js";
+import { at, plain, put, say } from "./dom.js";
 import { createForm, showChampions, showLabels, tokenForm, tryForms } from "./forms.js";
 import { List, address, addressed } from "./list.js";
-import { Live } from "./live.js";
-import { bytes, duration, isNumber, milliseconds, rate } from "./words.js";
+import { Live } from "./events.js";
+import { bytes, duration, isNumber, milliseconds, rate } from "./text.js";
 
-const AGAIN = 5000; // ms between two looks at the list, where events don't fit it
+const RELOAD_INTERVAL = 5000; // ms between reloads of the list while it differs from the events
 
 const list = new List();
-const chosen = new Chosen();
-const models = new Map(); // name → what GET /v1/models and the events say of it
-let asked = 0; // when the list was last asked for
+const chosen = new ModelView();
+const models = new Map(); // name → data from GET /v1/models and the events
+let asked = 0; // time of the last request for the list
 
 // --- The list ---
 
 async function load() {
   asked = performance.now();
-  let told;
+  let loaded;
   try {
-    told = (await ask("models")).models;
+    loaded = (await ask("models")).models;
   } catch (problem) {
     if (!problem.wantsToken) say(at("said"), problem.message, true);
     return;
   }
   say(at("said"), "");
-  const names = new Set(told.map((model) => model.name));
+  const names = new Set(loaded.map((model) => model.name));
   for (const name of models.keys()) if (!names.has(name)) models.delete(name);
-  for (const model of told) {
+  for (const model of loaded) {
     const before = models.get(model.name);
     const same = before?.created === model.created;
     models.set(model.name, { ...(same ? before : {}), ...model, ...model.ledger });
@@ -62,34 +62,34 @@ function choose() {
   show();
 }
 
-// --- What is heard ---
+// --- Events ---
 
-function heard(told) {
+function heard(snapshot) {
   let unknown = false;
-  for (const live of told.models ?? []) {
+  for (const live of snapshot.models ?? []) {
     const model = models.get(live.name);
     if (model === undefined || model.role !== live.role) unknown = true;
     if (model !== undefined) models.set(live.name, { ...model, ...live });
   }
-  const gone = (told.models ?? []).length < models.size;
+  const gone = (snapshot.models ?? []).length < models.size;
   const labelled = chosen.model !== null && chosen.model.examples > 0 && (chosen.model.labels ?? []).length === 0;
-  if (unknown || ((gone || labelled) && performance.now() - asked > AGAIN)) load();
+  if (unknown || ((gone || labelled) && performance.now() - asked > RELOAD_INTERVAL)) load();
   const model = models.get(chosen.model?.name);
-  if (model !== undefined) chosen.tell(model);
+  if (model !== undefined) chosen.update(model);
   show();
-  if (told.server) server(told.server);
+  if (snapshot.server) showServer(snapshot.server);
 }
 
-function server(told) {
-  put(at("learned-rate"), rate(told.learned_per_second));
-  put(at("predicted-rate"), rate(told.predicted_per_second));
-  put(at("predict-ms"), milliseconds(told.predict_ms?.p50));
-  put(at("predict-p99"), within(told.predict_ms?.p99));
-  put(at("learn-ms"), milliseconds(told.learn_ms?.p50));
-  put(at("learn-p99"), within(told.learn_ms?.p99));
-  put(at("journal"), bytes(told.journal_bytes));
-  put(at("uptime"), `running for ${duration(told.uptime)}`);
-  at("disk").hidden = !told.disk_full;
+function showServer(status) {
+  put(at("learned-rate"), rate(status.learned_per_second));
+  put(at("predicted-rate"), rate(status.predicted_per_second));
+  put(at("predict-ms"), milliseconds(status.predict_ms?.p50));
+  put(at("predict-p99"), within(status.predict_ms?.p99));
+  put(at("learn-ms"), milliseconds(status.learn_ms?.p50));
+  put(at("learn-p99"), within(status.learn_ms?.p99));
+  put(at("journal"), bytes(status.journal_bytes));
+  put(at("uptime"), `running for ${duration(status.uptime)}`);
+  at("disk").hidden = !status.disk_full;
 }
 
 const within = (p99) => (isNumber(p99) ? `99 of 100 within ${milliseconds(p99)}` : "none yet");

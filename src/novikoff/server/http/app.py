@@ -1,4 +1,4 @@
-"""The Starlette application: the handlers of the API, and the router that puts them behind their middleware."""
+"""The Starlette application: the handlers of the API, and the router that wraps each of them in its middleware."""
 
 from __future__ import annotations
 
@@ -38,12 +38,13 @@ from novikoff.server.storage.journal import iter_entries, open_read_only
 CREATE_DECODER = msgspec.json.Decoder(schemas.CreateRequest)
 KEY_HEADER = b"idempotency-key"
 KEY_PATTERN = re.compile(rb"[!-~]{1,200}")
+JSON_RESULTS = (msgspec.Struct, dict)
 Handler = Callable[[ApiRequest], Awaitable[Any]]
 QueryType = TypeVar("QueryType")
 
 
 class ErrorEndpoint:
-    """An ASGI application that raises a `RequestError` with these arguments."""
+    """An ASGI application that always raises a `RequestError` with the given arguments."""
 
     def __init__(self, *error: Any) -> None:
         self.error = error
@@ -53,17 +54,18 @@ class ErrorEndpoint:
 
 
 class HandlerEndpoint:
-    """An ASGI application around one handler, whose result is sent as JSON. The middleware answers its exceptions."""
+    """An ASGI application that calls one handler and sends its result. The middleware handles exceptions."""
 
     def __init__(self, handler: Handler, registry: ModelRegistry, status: int = 200) -> None:
         self._handler, self._registry, self._status = handler, registry, status
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self._registry.open:
-            raise RequestError("The server is stopping.", "shutting-down", 503)
-        result = await self._handler(scope["request"])
-        if isinstance(result, msgspec.Struct | dict):
-            await scope["request"].respond(self._status, JSON, msgspec.json.encode(result))
+            raise RequestError("The server is shutting down.", "shutting-down", 503)
+        request: ApiRequest = scope["request"]
+        result = await self._handler(request)
+        if isinstance(result, JSON_RESULTS):
+            await request.respond(self._status, JSON, msgspec.json.encode(result))
             return
         response = Response(status_code=self._status) if result is None else result
         if isinstance(response, StreamingResponse) and scope["method"] == "HEAD":
@@ -72,8 +74,10 @@ class HandlerEndpoint:
 
 
 def build_router(security: Security, endpoints: Mapping[str, ASGIApp], lifespan: Any = None) -> Router:
-    """Return the application. `endpoints` are ASGI applications by the name of their operation or the path of their
-    public page. Without a valid token unknown paths and methods answer 401, like those that exist."""
+    """Return the application. `endpoints` maps operation names and paths of public pages to ASGI applications.
+
+    Without a valid token unknown paths and methods get status 401, like existing ones.
+    """
 
     def refuse(*error: Any) -> ASGIApp:
         return RequestMiddleware(ErrorEndpoint(*error), security, "unknown", middleware.UNKNOWN_CHECKS)
@@ -91,23 +95,23 @@ def build_router(security: Security, endpoints: Mapping[str, ASGIApp], lifespan:
         methods[route.path] |= route.methods or set()
     for path, found in methods.items():
         allowed = ", ".join(sorted(found))
-        error = f"This path takes {allowed} only.", "method-not-allowed", 405, ((b"allow", allowed.encode()),)
+        error = f"This path supports only {allowed}.", "method-not-allowed", 405, ((b"allow", allowed.encode()),)
         routes.append(Route(path, refuse(*error)))
-    for route in routes:  # Starlette's "$" matches before a newline at the end, too
+    for route in routes:  # the "$" of Starlette's pattern also matches before a final newline
         route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
-    missing = refuse("There is nothing at this path: see /v1/openapi.json.", "not-found", 404)
+    missing = refuse("Unknown path. /v1/openapi.json lists all paths.", "not-found", 404)
     return Router(routes, redirect_slashes=False, default=missing, lifespan=lifespan)
 
 
 class ApiHandlers:
-    """The handlers of all operations: `predict` is that of the operation `predict`, and so on."""
+    """The handlers of all operations: each method handles the operation of its name."""
 
     def __init__(self, registry: ModelRegistry, metrics: Metrics, security: Security) -> None:
         self.registry, self.limits, self.numbers, self.security = registry, registry.limits, metrics, security
         self.event_stream = EventStream(registry, metrics)
 
     def build(self, lifespan: Any) -> ASGIApp:
-        """Return the ASGI application; `lifespan` begins before the first request and ends after the last."""
+        """Return the ASGI application. `lifespan` is Starlette's start-up and shutdown context."""
         endpoints: dict[str, ASGIApp] = {
             operation.name: HandlerEndpoint(getattr(self, operation.name), self.registry, operation.status)
             for operation in OPERATIONS
@@ -144,9 +148,8 @@ class ApiHandlers:
         stream.check_learner(served)
         key = request.header.get(KEY_HEADER)
         if key is not None and not KEY_PATTERN.fullmatch(key):
-            raise RequestError(
-                "An Idempotency-Key has 1 to 200 characters of ASCII without spaces.", "invalid-idempotency-key", 400
-            )
+            detail = "The Idempotency-Key must be 1 to 200 ASCII characters without spaces."
+            raise RequestError(detail, "invalid-idempotency-key", 400)
         name = None if key is None else key.decode()
         if request.media != NDJSON:
             return await stream.learn_one(await request.body(), name)
@@ -200,7 +203,7 @@ class ApiHandlers:
 
     async def certificate(self, request: ApiRequest) -> schemas.CertificateDocument:
         models = self.registry.models
-        return await self.event_stream.certifier.certify(self._find(request), lambda one: models.get(one.name) is one)
+        return await self.event_stream.certifier.certify(self._find(request), lambda m: models.get(m.name) is m)
 
     async def inspect(self, request: ApiRequest) -> schemas.Inspection:
         served, query = self._find(request), _parse_query(request, schemas.InspectQuery)
@@ -224,8 +227,8 @@ class ApiHandlers:
         served = self._find(request)
 
         def lines() -> Iterator[bytes]:
-            with open_read_only(self.registry.folder) as on:
-                for entry in iter_entries(on, served.stream, served.joined):
+            with open_read_only(self.registry.folder) as connection:
+                for entry in iter_entries(connection, served.stream, served.joined):
                     yield entry.body if entry.body.endswith(b"\n") else entry.body + b"\n"
 
         return StreamingResponse(lines(), media_type=NDJSON)
@@ -243,7 +246,7 @@ class ApiHandlers:
 
     async def ready(self, request: ApiRequest) -> Response:
         if self.registry.disk_is_full or not self.registry.writer.is_alive():
-            raise RequestError("Nothing can be written to the disk: predicting only.", "disk-full", 503)
+            raise RequestError("The journal can't be written. Predictions are still answered.", "disk-full", 503)
         return Response(b"ready\n", media_type="text/plain")
 
 
@@ -253,4 +256,4 @@ def _parse_query(
     try:
         return msgspec.convert(dict(Request(request.scope).query_params), kind, strict=False)
     except msgspec.ValidationError as problem:
-        raise RequestError(f"The query is not valid: {problem}.", code, status) from None
+        raise RequestError(f"Invalid query: {problem}.", code, status) from None

@@ -1,7 +1,7 @@
-"""The token file: clients and their scopes. It holds hashes only; a secret is shown once, when it is created.
+"""The token file: clients and their scopes. It contains hashes only; a secret is shown once, when it is created.
 
-A secret is `nvk_<id>_<43 characters>`: the id finds the entry, the 43 characters are 256 random bits, so that one round
-of SHA-256 is enough. The file is read again when it has changed: a revoked token is refused a second later. While the
+A secret is `nvk_<id>_<43 characters>`. The id identifies the entry. The 43 characters are 256 random bits, so one round
+of SHA-256 is enough. The file is read again when it changes: a revoked token is refused within a second. While the
 file can't be read, all requests are refused.
 """
 
@@ -35,14 +35,14 @@ TOKEN_FILE_FORMAT = 1
 GROUP_AND_OTHERS_MODE = stat.S_IRWXG | stat.S_IRWXO
 TOKEN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 UNKNOWN_TOKEN_DIGEST = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
-"""Compared with secrets of unknown ids, so that they take as long as known ones."""
+"""Compared with secrets of unknown ids, so that response times don't reveal which ids exist."""
 log = logging.getLogger("novikoff.server")
 REFRESH_INTERVAL_SECONDS = 1.0
-"""Between checks whether the file has changed."""
+"""Interval between checks for changes of the file."""
 
 
 class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry of the file."""
+    """An entry of the token file."""
 
     id: str
     name: str
@@ -64,7 +64,7 @@ class Grant(NamedTuple):
     name: str
     scopes: frozenset[str]
     expires: float
-    """In seconds since 1970; infinite for ever."""
+    """In seconds since 1970; infinite if the token does not expire."""
 
 
 class TokenRejection(NamedTuple):
@@ -73,17 +73,19 @@ class TokenRejection(NamedTuple):
     sentence: str
 
 
-MISSING_TOKEN = TokenRejection(401, "missing-token", "This needs a token: send the header Authorization: Bearer nvk_….")
+MISSING_TOKEN = TokenRejection(
+    401, "missing-token", "This request needs a token. Send the header Authorization: Bearer nvk_…."
+)
 UNKNOWN_TOKEN = TokenRejection(
-    401, "invalid-token", "The token is not known: it is mistyped or was revoked; ask for a new one."
+    401, "invalid-token", "The token is unknown: it is mistyped or was revoked. Ask the administrator for a new one."
 )
 TOKENS_UNREADABLE = TokenRejection(
-    503, "tokens-unreadable", "The service can't read its tokens, so it lets nobody in: see its log."
+    503, "tokens-unreadable", "The server can't read its token file, so it refuses all requests. See its log."
 )
 
 
 def create_token(folder: Path, scopes: Iterable[str], days: float | None, name: str) -> str:
-    """Create a token; the returned text is the only copy of its secret.
+    """Create a token and return its secret, which is not stored anywhere.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -94,11 +96,12 @@ def create_token(folder: Path, scopes: Iterable[str], days: float | None, name: 
     chosen = list(dict.fromkeys(scopes))
     if not chosen or not set(chosen) <= set(SCOPES):
         raise InputError(
-            f"scopes must be some of {', '.join(SCOPES)}, but are {', '.join(map(repr, chosen)) or 'none'}."
+            f"scopes must be one or more of {', '.join(SCOPES)}, got {', '.join(map(repr, chosen)) or 'none'}."
         )
     if not TOKEN_NAME_PATTERN.fullmatch(name):
         raise InputError(
-            f"The name of a token must be 1 to 64 letters, digits and . _ @ -, a letter or digit first, not {name!r}."
+            f"The name of a token must be 1 to 64 letters, digits, '.', '_', '@' or '-', and start with a letter or"
+            f" digit, got {name!r}."
         )
     now = datetime.now(UTC).replace(microsecond=0)
     try:
@@ -106,13 +109,13 @@ def create_token(folder: Path, scopes: Iterable[str], days: float | None, name: 
     except (OverflowError, ValueError):
         expires = now
     if expires is not None and expires <= now:
-        raise InputError(f"days must be a number above 0 and below a million, but is {days!r}.")
+        raise InputError(f"days must be a number above 0 and below a million, got {days!r}.")
     identity = secrets.token_hex(4)
     secret = f"nvk_{identity}_{secrets.token_urlsafe(32)}"
     with _lock_token_file(folder):
         tokens = _read_tokens(folder / AUTH_FILE)
         if any(token.name == name for token in tokens):
-            raise InputError(f"There is a token {name!r} already: revoke it first, or take another name.")
+            raise InputError(f"A token {name!r} already exists. Revoke it first, or use another name.")
         digest = hashlib.sha256(secret.encode()).hexdigest()
         _write_tokens(folder, [*tokens, Token(identity, name, chosen, now, expires, digest)])
     return secret
@@ -124,7 +127,7 @@ def list_tokens(folder: Path) -> list[Token]:
 
 
 def revoke_token(folder: Path, name: str) -> Token:
-    """Remove a token by its name or id. The file stays when it was the last one, so that the server does not open."""
+    """Remove a token by its name or id. An empty file stays after the last one, so that tokens are still required."""
     with _lock_token_file(folder):
         tokens = _read_tokens(folder / AUTH_FILE)
         for token in tokens:
@@ -132,23 +135,23 @@ def revoke_token(folder: Path, name: str) -> Token:
                 _write_tokens(folder, [other for other in tokens if other is not token])
                 return token
     raise InputError(
-        f"There is no token {name!r}, but {', '.join(repr(token.name) for token in tokens) or 'none at all'}."
+        f"There is no token {name!r}. Existing tokens: {', '.join(repr(token.name) for token in tokens) or 'none'}."
     )
 
 
 class TokenStore:
-    """The tokens of a folder, as they are now."""
+    """The current tokens of a data folder."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / AUTH_FILE
         self._seen: object = None
         self.next_refresh = 0.0
-        """When the file is looked at again, by the monotonic clock."""
+        """Time of the next check for changes, by the monotonic clock."""
         self._by_id: dict[str, tuple[Grant, str]] = {}
         self.in_use = False
-        """Whether a token file exists, or has existed since the start: requests need a token then."""
+        """Whether a token file exists, or has existed since the start; if so, requests need a token."""
         self.problem: str | None = None
-        """Why the file can't be used."""
+        """The error message if the file can't be used."""
         self.refresh()
         if self.problem is not None:
             raise InputError(self.problem)
@@ -163,13 +166,11 @@ class TokenStore:
         return self.in_use
 
     def check(self, header: bytes | None) -> Grant | TokenRejection:
-        """Return the grant of an Authorization header, or why there is none."""
+        """Return the grant of an Authorization header, or the reason for refusing it."""
         self.refresh()
         if self.problem is not None:
             return TOKENS_UNREADABLE
-        if header is None:
-            return MISSING_TOKEN
-        if header[:7].lower() != b"bearer ":
+        if header is None or header[:7].lower() != b"bearer ":
             return MISSING_TOKEN
         secret = header[7:].strip()
         parts = secret.split(b"_", 2)
@@ -181,17 +182,18 @@ class TokenStore:
             return UNKNOWN_TOKEN
         grant = found[0]
         if grant.expires <= _current_time():
-            return TokenRejection(401, "expired-token", f"The token {grant.name} has expired: ask for a new one.")
+            detail = f"The token {grant.name} has expired. Ask the administrator for a new one."
+            return TokenRejection(401, "expired-token", detail)
         return grant
 
     def is_still_granted(self, grant: Grant) -> bool:
-        """Return whether a grant that a long stream began with is still valid."""
+        """Return whether a grant given earlier, at the start of a stream, is still valid."""
         self.refresh()
         found = self._by_id.get(grant.id)
         return found is not None and self.problem is None and found[0] == grant and grant.expires > _current_time()
 
     def refresh(self) -> None:
-        """Read the file again where it has changed, at most once a second."""
+        """Read the file again if it has changed, at most once a second."""
         now = time.monotonic()
         if now < self.next_refresh:
             return
@@ -213,11 +215,11 @@ class TokenStore:
             self.problem = None
         except InputError as problem:
             self._by_id, self.problem = {}, str(problem)
-            log.error("Nobody is let in: %s", problem)
+            log.error("All requests are refused: %s", problem)
 
 
 def _current_time() -> float:
-    """Return the later of both clocks: a clock that is set back does not revive a token."""
+    """Return the later of the system clock and the steady clock: setting the clock back must not revive a token."""
     return max(time.time(), clock.now())
 
 
@@ -237,23 +239,23 @@ def _read_tokens(path: Path) -> list[Token]:
     except OSError as problem:
         raise InputError(f"{path}: {problem.strerror}.") from None
     if mode & GROUP_AND_OTHERS_MODE:
-        raise InputError(f"{path} must be for its owner only, but others may use it: chmod 600 {path}.")
+        raise InputError(f"{path} is accessible to other users. Run chmod 600 {path}.")
     try:
         listed = msgspec.json.decode(content, type=TokenFile)
     except msgspec.MsgspecError as problem:
         raise InputError(
-            f"{path} is damaged ({problem}): restore it from a backup, or remove it and make new tokens."
+            f"{path} is damaged ({problem}). Restore it from a backup, or remove it and create new tokens."
         ) from None
     if listed.format != TOKEN_FILE_FORMAT:
         raise InputError(
-            f"{path} has format {listed.format}, but this novikoff reads format {TOKEN_FILE_FORMAT}: update novikoff."
+            f"{path} has format {listed.format}, but this novikoff reads format {TOKEN_FILE_FORMAT}. Update novikoff."
         )
     for token in listed.tokens:
         digest = re.fullmatch("[0-9a-f]{64}", token.sha256)
         zone = token.expires is None or token.expires.tzinfo is not None
         if not digest or not zone or not set(token.scopes) <= set(SCOPES):
             raise InputError(
-                f"{path} is damaged (token {token.name!r}): restore it from a backup, or remove it and make new tokens."
+                f"{path} is damaged (token {token.name!r}). Restore it from a backup, or remove it and create new ones."
             )
     return listed.tokens
 
@@ -265,7 +267,7 @@ def _write_tokens(folder: Path, tokens: list[Token]) -> None:
 
 @contextlib.contextmanager
 def _lock_token_file(folder: Path) -> Iterator[None]:
-    """Serialize changes of the file."""
+    """Hold the lock that serializes changes of the file."""
     try:
         lock = os.open(folder / AUTH_LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as problem:

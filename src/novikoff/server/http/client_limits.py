@@ -1,8 +1,7 @@
-"""Limits of connections: how many each client may have open, and the rate at which their bodies arrive.
+"""Counters for connection limits: open connections of each client, and the rate at which a body arrives.
 
 A client is a token, or a network address as long as no token is known. Without such limits one client with slow bodies
-could use up the limits of the whole server. The classes here only count: they know nothing of HTTP, and the caller
-passes the time.
+could use up the limits of the whole server. The classes are independent of HTTP, and the caller passes the time.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from collections.abc import Hashable
 class ConnectionLimit:
     """Open connections of each client. A connection belongs to its address until a token is known for it.
 
-    Connections are identified by their peer: address and port. Behind a proxy all connections have one address, so that
-    only tokens distinguish clients there.
+    Connections are identified by their peer: address and port. Behind a proxy all connections have the same address,
+    and only tokens distinguish clients.
 
     >>> limit = ConnectionLimit(1)
     >>> limit.open(("192.0.2.7", 1), "192.0.2.7"), limit.open(("192.0.2.7", 2), "192.0.2.7")
@@ -29,12 +28,12 @@ class ConnectionLimit:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.refused = 0
-        """How often a client had too many connections."""
+        """Number of connections refused because a client had too many."""
         self._owners: dict[Hashable, str] = {}
         self._counts: Counter[str] = Counter()
 
     def open(self, peer: Hashable, client: str) -> bool:
-        """Count a new connection; return False, and count none, where the client has as many as it may have."""
+        """Count a new connection. Return False, without counting it, if the client has reached its limit."""
         if self._is_full(client):
             return False
         self._owners[peer] = client
@@ -42,7 +41,7 @@ class ConnectionLimit:
         return True
 
     def assign(self, peer: Hashable, client: str) -> bool:
-        """Let a connection count for this client from now on; return False where the client has too many."""
+        """Count a connection for this client from now on. Return False if the client has reached its limit."""
         owner = self._owners.get(peer)
         if owner is None or owner == client:
             return True
@@ -73,7 +72,7 @@ class ConnectionLimit:
 
 
 class BodyRate:
-    """The mean rate of one body, from its head on. Time in which the server does not read counts for the server.
+    """The mean rate at which one body arrives. Time in which the server does not read is not counted.
 
     >>> body = BodyRate(now=0.0, grace=10.0, minimum=100)
     >>> body.receive(500)
@@ -84,7 +83,7 @@ class BodyRate:
     __slots__ = ("_grace", "_minimum", "_paused_since", "_received", "_start")
 
     def __init__(self, now: float, grace: float, minimum: float) -> None:
-        """`minimum` is in bytes a second, after `grace` seconds; 0 means unlimited."""
+        """Create the counter. `minimum` is in bytes per second, required after `grace` seconds; 0 means no minimum."""
         self._start, self._grace, self._minimum = now, grace, minimum
         self._received = 0
         self._paused_since: float | None = None
@@ -93,7 +92,7 @@ class BodyRate:
         self._received += size
 
     def pause(self, now: float) -> None:
-        """The server reads no more for now."""
+        """Stop the clock because the server does not read for now."""
         if self._paused_since is None:
             self._paused_since = now
 
@@ -103,7 +102,7 @@ class BodyRate:
             self._paused_since = None
 
     def is_too_slow(self, now: float) -> bool:
-        """Return whether less has arrived than the minimum rate asks for."""
+        """Return whether fewer bytes have arrived than the minimum rate requires."""
         if self._paused_since is not None or not self._minimum:
             return False
         late = now - self._start - self._grace

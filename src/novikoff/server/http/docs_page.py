@@ -17,7 +17,7 @@ details { border-top: 1px solid #ddd; } table { border-collapse: collapse; } td 
 """
 _STYLE_HASH = base64.b64encode(hashlib.sha256(PAGE_STYLE.encode()).digest()).decode()
 DOCS_POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'"
-"""The Content-Security-Policy of the page: nothing but its own style."""
+"""The Content-Security-Policy of the page: it allows only the page's own style."""
 
 
 def render_docs(document: dict[str, Any]) -> bytes:
@@ -43,7 +43,7 @@ def render_docs(document: dict[str, Any]) -> bytes:
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(info["title"])}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{PAGE_STYLE}</style>'
         f"<h1>{escape(info['title'])} {escape(info['version'])}</h1><p>{escape(info['summary'])}</p>"
-        f"<p>{tokens} Errors are problem details (RFC 9457) with a stable <code>code</code>. The same for programs:"
+        f"<p>{tokens} Errors are problem details (RFC 9457) with a stable <code>code</code>. Machine-readable:"
         f' <a href="v1/openapi.json">OpenAPI document</a>.</p><h2>Operations</h2>{operations}'
         f"<h2>Bodies</h2>{schemas}</html>"
     ).encode()
@@ -69,7 +69,7 @@ def _render_operation(path: str, method: str, operation: dict[str, Any]) -> str:
 
 
 def _render_content(content: dict[str, Any]) -> str:
-    """Return media types with links to the schemas of their bodies."""
+    """Return the media types with links to the schemas of their bodies."""
     return ", ".join(
         f"<code>{escape(media)}</code>{_render_links(about['schema'])}" for media, about in content.items()
     )

@@ -15,14 +15,14 @@ from novikoff.server.storage.journal import DiskFull, StreamDeleted
 PROBLEM_JSON = "application/problem+json"
 EXPECTED_ERRORS = {
     StreamDeleted: (404, "unknown-model", "The model was removed."),
-    ClientDisconnect: (400, "incomplete-body", "The body ended before its end."),
-    MemoryError: (507, "out-of-memory", "There is not enough memory for this."),
+    ClientDisconnect: (400, "incomplete-body", "The client disconnected before the body was complete."),
+    MemoryError: (507, "out-of-memory", "The server has not enough memory for this request."),
 }
 log = logging.getLogger("novikoff.server")
 
 
 def build_page_headers(policy: str) -> Headers:
-    """Return the headers of a page, which browsers may cache, under a Content-Security-Policy."""
+    """Return the security headers of a page with this Content-Security-Policy. Browsers may cache the page."""
     return (
         (b"content-security-policy", policy.encode()),
         (b"x-content-type-options", b"nosniff"),
@@ -49,11 +49,11 @@ def encode_problem(error: RequestError) -> bytes:
 
 
 def to_request_error(problem: Exception) -> RequestError:
-    """Return the error of an exception. An unexpected exception is logged; the client gets no details of it."""
+    """Convert an exception to the error that is sent. Unexpected exceptions are logged, and no details are sent."""
     if isinstance(problem, RequestError):
         return problem
     if isinstance(problem, DiskFull):
-        detail = f"There is no room left on the disk to learn ({problem}): what is not acknowledged was not learned."
+        detail = f"The disk is full ({problem}). Examples that were not acknowledged were not learned."
         error = RequestError(detail, "disk-full", 507)
         error.learned = problem.learned
         return error
@@ -61,4 +61,4 @@ def to_request_error(problem: Exception) -> RequestError:
         if isinstance(problem, kind):
             return RequestError(detail, code, status)
     log.error("A request failed", exc_info=problem)
-    return RequestError("The server failed at this request: see its log.", "internal-error", 500)
+    return RequestError("The request failed because of an error in the server. See its log.", "internal-error", 500)

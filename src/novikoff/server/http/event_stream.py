@@ -1,4 +1,4 @@
-"""Server-sent events: a snapshot of all models about once a second, shared by all watchers."""
+"""Server-sent events: a snapshot of all models about once a second, shared by all subscribers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from novikoff.server.ops.metrics import Metrics
 from novikoff.theory.online_to_batch import progressive
 
 SNAPSHOT_INTERVAL_SECONDS = 1.0
-HEARTBEAT_SECONDS = 15.0  # after this long without a snapshot a comment is sent
+HEARTBEAT_SECONDS = 15.0  # a comment is sent after this time without a snapshot
 CONFIDENCE = 0.95
 MAX_HISTORY_POINTS = 500
 
@@ -28,7 +28,7 @@ class EventStream:
     def __init__(self, registry: ModelRegistry, metrics: Metrics) -> None:
         self.registry, self.metrics = registry, metrics
         self.ended: Callable[[], bool] = lambda: not registry.open
-        """Return whether all streams must end."""
+        """Callback that returns whether all streams must end."""
         self.certifier = Certifier(registry.folder, registry.limits)
         self.n_watchers = 0
         self._snapshot = b""
@@ -53,7 +53,7 @@ class EventStream:
             self.n_watchers -= 1
 
     def _current(self) -> bytes:
-        """Return the snapshot, the same object as long as nothing has changed."""
+        """Return the latest snapshot. It is the same object as long as nothing has changed."""
         now = time.monotonic()
         if self._snapshot and now - self._taken < SNAPSHOT_INTERVAL_SECONDS:
             return self._snapshot
@@ -98,11 +98,11 @@ class EventStream:
         )
 
     def get_certificate(self, served: ServedModel) -> CertificateState | None:
-        """Return the state of the certificate; None where the model was not certified since the server started."""
+        """Return the state of the certificate, or None if the model was not certified since the server started."""
         return self.certifier.states.get(served.name) if served.own else CertificateState(0, None, UPLOADED_REASON)
 
     def history(self, served: ServedModel) -> History:
-        """Return mistakes over examples, with the bound of the certificate as far as it reaches."""
+        """Return mistakes over examples, with the bound of the certificate for the examples that it covers."""
         ledger, certificate = served.ledger, self.get_certificate(served)
 
         def allowed(examples: int) -> float | None:

@@ -1,11 +1,11 @@
-"""ASGI middleware, and the request that it passes on.
+"""ASGI middleware for authentication, body-size limits and rate limiting, and the request object for handlers.
 
 `RequestMiddleware` wraps each endpoint. It counts and times requests, adds security headers, writes the audit log, and
-answers exceptions. A request reaches the endpoint if all checks of its route pass, in this order:
+turns exceptions into responses. A request reaches its endpoint if all checks of the route pass, in this order:
 
     check_headers → authorize, with limit_rate → check_body → limit_concurrency
 
-Time-outs and limits of connections are those of connections.py.
+connections.py has the time-outs and limits of connections.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from novikoff.server.ops.limits import Limits
 from novikoff.server.ops.logs import log_request
 from novikoff.server.storage.attribution import CURRENT_CLIENT
 
-CLIENT_CLOSED_REQUEST = 499  # the status that is counted where a client left before it was answered
+CLIENT_CLOSED_REQUEST = 499  # the status in metrics if a client disconnected before it got a response
 AUDITED_STATUSES = {401, 403, 408, 413, 429, 503}
 SINGLE_HEADERS = (b"host", b"authorization", b"origin", b"content-type", b"content-length", b"idempotency-key")
 DISCONNECT_MESSAGE = {"type": "http.disconnect"}
 ASGI_VERSION = {"version": "3.0", "spec_version": "2.4"}
-"""Since 2.4 `send` raises an OSError where the client has left, as that of `ApiRequest` does. With earlier versions
-Starlette's streaming responses wait for the client to leave by `receive`, which takes the body from its reader."""
+"""`ApiRequest.send` raises an OSError if the client has disconnected, as ASGI requires since 2.4. For earlier versions
+Starlette's streaming responses call `receive` to detect that, which would take the body from the handler."""
 CLOSE_HEADER, RETRY_HEADER = (b"connection", b"close"), (b"retry-after", b"1")
 TLS_HEADER = (b"strict-transport-security", b"max-age=31536000")
 LATENCY_BUCKETS_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
@@ -52,20 +52,20 @@ log = logging.getLogger("novikoff.server")
 
 @dataclass
 class Security:
-    """Settings and state that the middleware of one server shares."""
+    """Settings and state shared by all routes of one server."""
 
     tokens: TokenStore
     limits: Limits
     loopback: bool
-    """The server can be reached from this machine only: it is open until the first token is made."""
+    """The server can be reached from this machine only, and needs no tokens until the first one is created."""
     audit: AuditLog | None = None
     observe: Callable[[str, int, float], None] | None = None
-    """Called with the route, the status and the seconds of each request."""
+    """Callback with the route, the status and the seconds of each request."""
     tls: bool = False
     connections: ConnectionLimit | None = None
-    """Open connections of each client; those of `ConnectionMonitor`."""
+    """Open connections of each client, counted by `ConnectionMonitor`."""
     active: int = 0
-    """Requests under way."""
+    """Number of requests in progress."""
 
     def __post_init__(self) -> None:
         self.clients = ConcurrencyLimit(self.limits.client_requests)
@@ -79,20 +79,20 @@ class Security:
 
 
 class ApiRequest:
-    """A request on its way to its endpoint, as `scope["request"]`: its ASGI channels, and what is known about it."""
+    """A request with its ASGI channels and the results of the checks. Handlers find it in `scope["request"]`."""
 
-    # Class attributes are the defaults: most are never set, and each request pays for those that are.
+    # Class attributes are the defaults: an instance attribute that is rarely set would cost every request time.
     model: str | None = None  # the name in the path, or of the model that a handler creates; for the audit log
-    media: str | None = None  # the media type of the body, one of those that the route takes
+    media: str | None = None  # the media type of the body, one of those that the route accepts
     max_body: int | None = None  # in bytes; None for streams
-    grant: Grant | None = None  # None where no token is needed
+    grant: Grant | None = None  # None if no token is needed
     slot_owner: str | None = None  # the client whose slot of concurrent requests this request uses
-    connection: ClientConnection | None = None  # None where a test takes uvicorn's place
+    connection: ClientConnection | None = None  # None if the application is called without uvicorn, as in tests
     needs_token = True
-    is_authorized = is_admitted = False  # the token has passed; all checks have
+    is_authorized = is_admitted = False  # the token is valid; all checks have passed
     status = received_bytes = 0
-    code: str | None = None  # of the error with which the middleware refused the request
-    ended = False  # the client left, lost its token or was answered by its connection: no more messages
+    code: str | None = None  # error code with which the middleware refused the request
+    ended = False  # no more messages: the client disconnected, lost its token, or its connection sent an error
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, middleware: RequestMiddleware) -> None:
         self.scope, self.middleware = scope, middleware
@@ -100,7 +100,7 @@ class ApiRequest:
         self.receive, self._server_receive, self._server_send = receive, receive, send
         if "state" in scope and "connection" in scope["state"]:
             connection = self.connection = scope["state"]["connection"]
-            scope["headers"] = scope["headers"][: connection.begin(self)]  # trailers have not passed any check
+            scope["headers"] = scope["headers"][: connection.begin(self)]  # drop trailers: no check covers them
         self.header: dict[bytes, bytes] = dict(scope["headers"])
 
     @property
@@ -110,31 +110,31 @@ class ApiRequest:
 
     @property
     def client_id(self) -> str:
-        """The client for which limits count: a token, or an address where there is none."""
+        """The id of the client for limits: its token, or its network address without tokens."""
         return client_network(self.address) if self.grant is None else self.grant.id
 
     def is_disconnected(self) -> bool:
         return self.connection is not None and self.connection.lost
 
     def _is_still_granted(self) -> bool:
-        """A stream may be long: its token may be revoked meanwhile."""
+        """Return whether the token of the request is still valid: it may be revoked during a long stream."""
         return self.grant is None or self.middleware.security.tokens.is_still_granted(self.grant)
 
     # --- The body ---
 
     async def body(self) -> bytes:
-        """Return the body, which mostly comes in one piece; Starlette's generator takes a tenth of a prediction."""
+        """Return the body. Most bodies arrive in one message: Starlette's generator would add 10 % to a prediction."""
         message = await self.receive()
         if message["type"] == "http.request" and not message.get("more_body", False):
             return bytes(message.get("body", b""))
         return b"".join([message.get("body", b""), *[piece async for piece in self.stream()]])
 
     def stream(self) -> AsyncIterator[bytes]:
-        """Return the body piece by piece."""
+        """Return an iterator over the parts of the body."""
         return Request(self.scope, self.receive).stream()
 
     async def receive_checked(self) -> Message:
-        """Receive the next piece of a body, and check the size so far, or that the token of a stream is still valid."""
+        """Receive the next part of a body. Check the size so far, or for a stream that its token is still valid."""
         message = DISCONNECT_MESSAGE if self.ended else await self._server_receive()
         if message["type"] != "http.request":
             self.ended = True
@@ -157,12 +157,12 @@ class ApiRequest:
             message["headers"] = [*message.get("headers", ()), *self.middleware.headers]
         elif message.get("more_body", False) and (self.is_disconnected() or not self._is_still_granted()):
             self.ended = True
-            raise ConnectionAbortedError("The client left, or its token was revoked or has expired.")
+            raise ConnectionAbortedError("The client disconnected, or its token was revoked or has expired.")
         await self._server_send(message)
 
     async def respond(self, status: int, media: str, body: bytes, more: Headers = ()) -> None:
-        """Send a complete response, in one write where uvicorn serves."""
-        if self.connection is not None and not self.ended and CLOSE_HEADER not in more:  # uvicorn closes by the header
+        """Send a complete response, in one write if uvicorn runs the application."""
+        if self.connection is not None and not self.ended and CLOSE_HEADER not in more:  # uvicorn acts on that header
             headers = (*more, *self.middleware.headers) if more else self.middleware.headers
             cycle = getattr(self._server_send, "__self__", None)
             if write_response(cycle, build_response_head(status, media, headers), body):
@@ -178,7 +178,7 @@ class ApiRequest:
             self.code = error.code
 
     def abort(self, error: RequestError) -> bool:
-        """End the request, which the connection answers with an error; return False where it is answered already."""
+        """End the request because its connection sends an error. Return False if a response was started already."""
         if self.status:
             return False
         self.status, self.code, self.ended = error.status, error.code, True
@@ -186,11 +186,11 @@ class ApiRequest:
 
 
 RequestCheck = Callable[[ApiRequest], None]
-"""Raises RequestError where a request does not pass."""
+"""Raises RequestError if a request does not pass."""
 
 
 class RequestMiddleware:
-    """The middleware of one route. Without an operation any valid token will do."""
+    """The middleware of one route. Without an operation any valid token is accepted."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class RequestMiddleware:
         operation: Operation | None = None,
         headers: Headers = API_HEADERS,
     ) -> None:
-        """`headers` are added to each response."""
+        """Create the middleware; `headers` are added to each response."""
         self.app, self.security, self.name, self.checks = app, security, name, checks
         self.scope = None if operation is None else operation.scope
         self.media_types = () if operation is None else tuple(operation.takes)
@@ -227,7 +227,7 @@ class RequestMiddleware:
             security.active -= 1
             if request.slot_owner is not None:
                 security.clients.release(request.slot_owner)
-            del scope["request"]  # reference cycles: without them a request needs no garbage collection
+            del scope["request"]  # break the reference cycle, so that no garbage collection is needed
             if request.connection is not None:
                 request.connection.end()
             self._observe(request, request.status or CLIENT_CLOSED_REQUEST, time.perf_counter() - start)
@@ -254,28 +254,27 @@ class RequestMiddleware:
 
 
 def check_headers(request: ApiRequest) -> None:
-    """Refuse ambiguous heads, names of this machine that another site may have made up, and requests that a page of
-    another site makes a browser send."""
+    """Refuse duplicate headers, untrusted Host names (DNS rebinding) and cross-origin requests of browsers."""
     headers, received, middleware = request.header, request.scope["headers"], request.middleware
     if len(headers) != len(received):
         names = [name for name, _ in received]
         if any(names.count(name) > 1 for name in SINGLE_HEADERS):
             allowed = ", ".join(name.decode() for name in SINGLE_HEADERS)
-            raise RequestError(f"The headers {allowed} may come only once.", "duplicate-header", 400)
+            raise RequestError(f"Each of the headers {allowed} may be sent only once.", "duplicate-header", 400)
     host, origin, site = headers.get(b"host"), headers.get(b"origin"), headers.get(b"sec-fetch-site", b"none")
     if host is None:
         raise RequestError("A request must have a Host header.", "missing-host", 400)
     request.needs_token = not middleware.security.is_open()
     if not request.needs_token and not is_loopback_host(host):
-        detail = "Without tokens the service is asked as localhost or by a loopback address: see the Host header."
+        detail = "Without tokens the Host header must be localhost or a loopback address."
         raise RequestError(detail, "untrusted-host", 403)
-    is_foreign = site not in {b"same-origin", b"none"} and authorize in middleware.checks  # others may link to pages
+    is_foreign = site not in {b"same-origin", b"none"} and authorize in middleware.checks  # links to pages are allowed
     if is_foreign or (origin is not None and not is_same_site(origin, host)):
-        raise RequestError("Pages of other sites may not ask this service: its Origin is another.", "cross-origin", 403)
+        raise RequestError("Cross-origin requests from pages of other sites are not allowed.", "cross-origin", 403)
 
 
 def authorize(request: ApiRequest) -> None:
-    """Refuse requests without a valid token, or with one that lacks the scope of the route."""
+    """Refuse requests without a valid token, and those whose token lacks the scope of the route."""
     required = request.middleware.scope
     if request.needs_token:
         request.grant = grant = _known_grant(request) or _check_token(request)
@@ -284,13 +283,18 @@ def authorize(request: ApiRequest) -> None:
     if request.grant is not None and required is not None and required not in request.grant.scopes:
         has = ", ".join(sorted(request.grant.scopes))
         raise RequestError(
-            f"This needs a token with {required}, but {request.grant.name} has {has}.", "insufficient-scope", 403
+            f"This request needs a token with the scope {required}, but the token {request.grant.name} has {has}.",
+            "insufficient-scope",
+            403,
         )
     request.is_authorized, request.model = True, request.scope.get("path_params", {}).get("name")
 
 
 def _known_grant(request: ApiRequest) -> Grant | None:
-    """Return the grant of the previous request of the connection if it has the same token and the file is not due."""
+    """Return the grant of the connection's previous request if the token is the same and the token file unchanged.
+
+    The token file is read again once a second; until then the earlier check is valid.
+    """
     if request.connection is None or request.connection.grant is None:
         return None
     known, next_refresh, grant = request.connection.grant
@@ -299,7 +303,7 @@ def _known_grant(request: ApiRequest) -> Grant | None:
 
 
 def _check_token(request: ApiRequest) -> Grant:
-    """Look the token up. From here on the connection counts for it; a token with too many connections is refused."""
+    """Look up the token, and count the connection for it. Refuse a token that has too many connections."""
     security, header = request.middleware.security, request.header.get(b"authorization")
     found, peer = security.tokens.check(header), request.scope.get("client")
     if not isinstance(found, Grant):
@@ -308,7 +312,7 @@ def _check_token(request: ApiRequest) -> Grant:
         raise RequestError(found.sentence, found.code, found.status, challenge)
     if security.connections is not None and peer is not None and not security.connections.assign(tuple(peer), found.id):
         request.grant = found
-        detail = "This client has too many open connections: close some of them."
+        detail = "This client has too many open connections. Close some of them."
         raise RequestError(detail, "too-many-client-connections", 429, (RETRY_HEADER, CLOSE_HEADER))
     if request.connection is not None and header is not None:
         request.connection.grant = header, security.tokens.next_refresh, found
@@ -316,31 +320,32 @@ def _check_token(request: ApiRequest) -> Grant:
 
 
 def limit_rate(request: ApiRequest) -> None:
-    """Take a token from the bucket of the client, or of its address where its token is not valid."""
+    """Apply the rate limit of the client, or of its address if its token is invalid."""
     security = request.middleware.security
     if security.limits.rate and (wait := security.rates.wait(request.client_id, time.monotonic())) > 0:
         seconds = max(1, math.ceil(wait))
         retry = ((b"retry-after", b"%d" % seconds),)
-        raise RequestError(f"These are too many requests: wait {seconds} s.", "rate-limited", 429, retry)
+        raise RequestError(
+            f"This client sends too many requests. Try again in {seconds} s.", "rate-limited", 429, retry
+        )
 
 
 def check_body(request: ApiRequest) -> None:
-    """Refuse bodies of another media type, or larger than the limit of their media type."""
+    """Refuse bodies with an unsupported media type, and those larger than the limit of their media type."""
     headers, expected = request.header, request.middleware.media_types
     length, kind = headers.get(b"content-length"), headers.get(b"content-type")
     if not expected:
         if length not in {None, b"0"} or b"transfer-encoding" in headers:
-            raise RequestError("This request takes no body: send none.", "unexpected-body", 400)
+            raise RequestError("This request must not have a body.", "unexpected-body", 400)
         return
     request.media = media = None if kind is None else parse_media_type(kind, expected)
     if media is None:
-        found = "none came" if kind is None else f"{kind.decode('latin-1')[:100]!r} came"
-        detail = f"The Content-Type must be {' or '.join(expected)}, but {found}."
+        found = "none" if kind is None else repr(kind.decode("latin-1")[:100])
+        detail = f"The Content-Type must be {' or '.join(expected)}, got {found}."
         raise RequestError(detail, "unsupported-media-type", 415)
     if headers.get(b"content-encoding", b"identity") != b"identity":
-        raise RequestError(
-            "Bodies are taken as they are: send them without a Content-Encoding.", "unsupported-encoding", 415
-        )
+        detail = "Content-Encoding is not supported. Send the body uncompressed, without that header."
+        raise RequestError(detail, "unsupported-encoding", 415)
     request.max_body = limit = request.middleware.security.max_bytes[media]
     if limit is None or length is None:
         request.receive = request.receive_checked
@@ -349,13 +354,13 @@ def check_body(request: ApiRequest) -> None:
 
 
 def limit_concurrency(request: ApiRequest) -> None:
-    """Refuse requests beyond the number that may be under way, in all or of one client."""
+    """Refuse requests above the limit of concurrent requests, in total or of one client."""
     security, client = request.middleware.security, request.client_id
     if security.active > security.limits.concurrent > 0:
-        detail = "Too many requests are under way: try again."
+        detail = "The server has too many requests in progress. Try again later."
         raise RequestError(detail, "too-many-concurrent-requests", 503, (RETRY_HEADER,))
     if not security.clients.acquire(client):
-        detail = "This client has too many requests under way: wait until some of them have ended."
+        detail = "This client has too many requests in progress. Wait until some of them are answered."
         raise RequestError(detail, "too-many-client-requests", 429, (RETRY_HEADER,))
     request.slot_owner = client
 
@@ -367,7 +372,7 @@ OPERATION_CHECKS = (*UNKNOWN_CHECKS, check_body, limit_concurrency)
 
 @lru_cache(maxsize=1000)
 def parse_media_type(header: bytes, accepted: tuple[str, ...]) -> str | None:
-    """Return the media type of a Content-Type header if it is accepted. The only charset is UTF-8.
+    """Return the media type of a Content-Type header, or None if it is not accepted. The charset must be UTF-8.
 
     >>> parse_media_type(b'Application/JSON ; charset="UTF-8"', (JSON, NDJSON))
     'application/json'
@@ -382,7 +387,7 @@ def parse_media_type(header: bytes, accepted: tuple[str, ...]) -> str | None:
 
 
 def _body_too_large_error(limit: int) -> RequestError:
-    detail = f"The body may have {limit:,} bytes, but has more: send it in parts or as a stream."
+    detail = f"The body is larger than the limit of {limit:,} bytes. Send it in parts or as a stream."
     return RequestError(detail, "body-too-large", 413)
 
 
@@ -390,7 +395,7 @@ def _body_too_large_error(limit: int) -> RequestError:
 
 
 class ConcurrencyLimit:
-    """Slots for requests of each client; a limit of 0 means unlimited.
+    """Slots for the concurrent requests of each client; a limit of 0 means unlimited.
 
     >>> limit = ConcurrencyLimit(1)
     >>> limit.acquire("shop"), limit.acquire("shop"), limit.acquire("blog")
@@ -399,11 +404,11 @@ class ConcurrencyLimit:
 
     def __init__(self, limit: int) -> None:
         self.limit, self.refused = limit, 0
-        """`refused`: how often there was no slot left."""
+        """`refused` counts the requests for which no slot was free."""
         self._used: dict[str, int] = {}
 
     def acquire(self, client: str) -> bool:
-        """Take a slot; return False where all slots of the client are in use."""
+        """Take a slot; return False if all slots of the client are in use."""
         used = self._used.get(client, 0)
         if 0 < self.limit <= used:
             self.refused += 1
@@ -412,7 +417,7 @@ class ConcurrencyLimit:
         return True
 
     def release(self, client: str) -> None:
-        """Give a slot back that `acquire` has returned."""
+        """Give back a slot taken by `acquire`."""
         left = self._used.pop(client) - 1
         if left:  # clients without requests take no memory
             self._used[client] = left
@@ -429,10 +434,10 @@ class RequestMetrics:
     """Requests by route and status, and their latencies."""
 
     def __init__(self, recorded: Iterable[str]) -> None:
-        """The latencies of the latest requests are recorded for these routes."""
+        """Create empty metrics. For the routes in `recorded` the latencies of the latest requests are kept."""
         self.requests: Counter[tuple[str, int]] = Counter()
         self.buckets: defaultdict[str, Counter[int]] = defaultdict(Counter)
-        """Requests of each route by the index of their bucket."""
+        """Number of requests of each route by the index of the latency bucket."""
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.latest: dict[str, deque[float]] = {name: deque(maxlen=MAX_RECENT_REQUESTS) for name in recorded}
 

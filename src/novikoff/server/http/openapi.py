@@ -30,37 +30,37 @@ Document = dict[str, Any]
 COMMON_STATUSES = (400, 401, 403, 429, 431, 503)
 BODY_STATUSES = (408, 413, 415)
 SCOPE_DESCRIPTIONS = {
-    PREDICT_SCOPE: "predict, and read all but models' files and examples",
+    PREDICT_SCOPE: "predict, and to read everything except model files and examples",
     LEARN_SCOPE: "learn",
-    ADMIN_SCOPE: "everything",
+    ADMIN_SCOPE: "do everything",
 }
 ONE_OF_FIELDS = {"PredictRequest": ("features", "examples"), "LearnRequest": ("features", "id")}
-"""Bodies with exactly one of these fields, which their types can't say."""
+"""Bodies that must have exactly one of these fields, which their types can't express."""
 PLAIN_SCHEMAS: dict[str, Document] = {
     OCTET_STREAM: {"type": "string", "format": "binary"},
     METRICS_TEXT: {"type": "string"},
 }
 STREAM_DESCRIPTIONS = {
-    NDJSON: "One JSON object a line.",
-    EVENT_STREAM: "Server-sent events; the data of each is a JSON object.",
+    NDJSON: "One JSON object per line.",
+    EVENT_STREAM: "Server-sent events; the data of each event is a JSON object.",
 }
-"""Media types whose bodies have many JSON objects."""
+"""Media types whose bodies are sequences of JSON objects."""
 IDEMPOTENCY_KEY_PARAMETER: Document = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "A request that is sent again with the same key and body is applied once; a stream goes on where it "
-    "stopped.",
+    "description": "A request that is repeated with the same key and body is applied once; a repeated stream continues "
+    "where it stopped.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
 }
 PUBLIC_OPERATIONS = (
-    ("/healthz", "health", "Whether the service is alive.", ()),
-    ("/readyz", "ready", "Whether the service has its models and may be asked.", (503,)),
+    ("/healthz", "health", "Liveness check.", ()),
+    ("/readyz", "ready", "Readiness check: the models are loaded and the journal can be written.", (503,)),
     ("/v1/openapi.json", "openapi", "This document.", ()),
 )
 
 
 def build_document(*, closed: bool = True, routes: Iterable[Operation] = OPERATIONS) -> Document:
-    """`closed`: whether tokens are asked for.
+    """Return the OpenAPI document. `closed` says whether requests need tokens.
 
     >>> sorted(build_document()["paths"]["/v1/models"])
     ['get', 'post']
@@ -81,7 +81,7 @@ def build_document(*, closed: bool = True, routes: Iterable[Operation] = OPERATI
         "info": {
             "title": "novikoff serve",
             "version": __version__,
-            "summary": "Predicts now, learns when the label comes, loses nothing that it has acknowledged.",
+            "summary": "Online prediction and learning. Every acknowledged example is durable.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -92,8 +92,8 @@ def build_document(*, closed: bool = True, routes: Iterable[Operation] = OPERATI
                 "bearer": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A token made by `novikoff serve token`. Scopes: "
-                    + "; ".join(f"{scope} may {may}" for scope, may in SCOPE_DESCRIPTIONS.items())
+                    "description": "A token created by `novikoff serve token`. Scopes: "
+                    + "; ".join(f"{scope} allows to {may}" for scope, may in SCOPE_DESCRIPTIONS.items())
                     + ".",
                 }
             },
@@ -121,7 +121,7 @@ def _describe_operation(route: Operation) -> Document:
     parameters = [] if route.query is None else _query_parameters(route.query)
     if "{name}" in route.path:
         schema = {"type": "string", "pattern": schemas.MODEL_NAME_PATTERN}
-        named = {"name": "name", "in": "path", "required": True, "description": "Of the model.", "schema": schema}
+        named = {"name": "name", "in": "path", "required": True, "description": "Name of the model.", "schema": schema}
         parameters.insert(0, named)
     if route.accepts_key:
         parameters.append(IDEMPOTENCY_KEY_PARAMETER)
@@ -134,7 +134,7 @@ def _describe_operation(route: Operation) -> Document:
 
 
 def _query_parameters(query: Any) -> list[Document]:
-    """Return the fields of a query's struct. None is required: those without a default are for model files only."""
+    """Return the parameters of a query struct. None is required: fields without a default are for uploads only."""
     properties = msgspec.json.schema_components([query])[1][query.__name__]["properties"]
     return [
         {"name": name, "in": "query", "description": schema.pop("description"), "schema": schema}
@@ -155,7 +155,7 @@ def _describe_problem(status: int) -> Document:
 
 
 def _list_union_types(kind: Any) -> tuple[Any, ...]:
-    """The types of which an answer has one."""
+    """Return the members of a union type, or the type itself."""
     return get_args(kind) if get_origin(kind) is types.UnionType else (kind,)
 
 

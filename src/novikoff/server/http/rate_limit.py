@@ -1,4 +1,4 @@
-"""Rate limits: a token bucket for each client."""
+"""Rate limiting with a token bucket per client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MAX_CLIENTS = 10_000
 
 
 class TokenBucket:
-    """A bucket that fills at `rate` a second up to `most`; each request takes one."""
+    """A bucket that fills with `rate` tokens per second up to `most`; each request takes one."""
 
     __slots__ = ("left", "most", "rate", "seen")
 
@@ -17,7 +17,7 @@ class TokenBucket:
         self.rate, self.most, self.left, self.seen = rate, most, most, 0.0
 
     def wait(self, now: float) -> float:
-        """Take one and return 0, or return the seconds until one is available.
+        """Take a token and return 0, or return the seconds until one is available.
 
         >>> bucket = TokenBucket(rate=2.0, most=1.0)
         >>> bucket.wait(10.0), bucket.wait(10.0), bucket.wait(10.5)
@@ -31,12 +31,13 @@ class TokenBucket:
         return (1.0 - self.left) / self.rate
 
     def has_one(self, now: float) -> bool:
-        """Return whether `wait` would take one now, and take none."""
+        """Return whether a token is available, without taking it."""
         return self.left + (now - self.seen) * self.rate >= 1.0
 
 
 class RateLimiter:
-    """A bucket for each client, of one second's requests. Full buckets are dropped."""
+    """A token bucket per client, each for the requests of one second. Buckets idle for a second are full again and can
+    be dropped."""
 
     def __init__(self, rate: int) -> None:
         self._rate = rate
@@ -63,7 +64,7 @@ class RateLimiter:
 
 @lru_cache(maxsize=MAX_CLIENTS)
 def client_network(address: str) -> str:
-    """Return what counts as one client: an IPv4 address, or the /64 network of an IPv6 address.
+    """Return the network that counts as one client: an IPv4 address, or the /64 network of an IPv6 address.
 
     >>> client_network("192.0.2.7"), client_network("2001:db8:1:2:3:4:5:6")
     ('192.0.2.7', '2001:db8:1:2::/64')

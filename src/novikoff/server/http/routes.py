@@ -1,4 +1,4 @@
-"""The operations of the API: paths, scopes, bodies and statuses. Routing and the OpenAPI document are made of them."""
+"""The operations of the API: paths, scopes, bodies and statuses. Routes and the OpenAPI document are built from it."""
 
 from __future__ import annotations
 
@@ -26,54 +26,54 @@ PUBLIC_PATHS = {
     "/readyz": "readyz",
     "/v1/openapi.json": "openapi",
 }
-"""Paths that need no token, and the route that they are counted as."""
+"""Paths that need no token, with the name of their route in metrics."""
 
 
 class Operation(NamedTuple):
     method: str
     path: str
     name: str
-    """Of the handler."""
+    """Name of the handler."""
     scope: str
     sentence: str
     takes: dict[str, Any] = {}  # noqa: RUF012 - never changed
-    """Media type → type of the body, or of each of its lines; None for a file."""
+    """Type of the body, or of each of its lines, by media type; None for a file."""
     response_types: dict[str, Any] = {}  # noqa: RUF012 - never changed
-    """Media type → type of the response, or of each of its lines and events; None for a file or plain text."""
+    """Type of the response, or of each of its lines or events, by media type; None for a file or plain text."""
     status: int = 200
     problems: tuple[int, ...] = ()
-    """Statuses of errors besides 400, 401, 403, 413, 429 and 503, which every route may answer."""
+    """Error statuses besides 400, 401, 403, 413, 429 and 503, which every route can return."""
     query: type[Any] | None = None
     accepts_key: bool = False
-    """Whether an Idempotency-Key has a meaning."""
+    """Whether the header Idempotency-Key is used."""
 
 
-# The most frequent come first: Starlette tries them in this order.
+# The most frequent operations stand first: Starlette matches routes in this order.
 OPERATIONS = (
     Operation(
         "POST", "/v1/models/{name}/predict", "predict", PREDICT_SCOPE,
-        "The label and score of one example or many; what is kept can be labelled later by its id.",
+        "Predicts the label and score of one or more examples. Kept predictions can be labelled later by their id.",
         {JSON: schemas.PredictRequest, NDJSON: schemas.Example},
         {JSON: schemas.PredictResponse | schemas.PredictionList, NDJSON: schemas.PredictResponse | schemas.Problem},
         problems=(404, 415, 422), query=schemas.PredictQuery,
     ),
     Operation(
         "POST", "/v1/models/{name}/learn", "learn", LEARN_SCOPE,
-        "Learns examples with their labels, or the late label of a prediction. Answered when it is safe on the disk.",
+        "Learns examples with their labels, or the label of an earlier prediction. Returns when they are durable.",
         {JSON: schemas.LearnRequest, NDJSON: schemas.LearnRequest},
         {JSON: schemas.LearnResponse, NDJSON: schemas.LearnProgress | schemas.LearnResponse | schemas.Problem},
         problems=(404, 409, 410, 415, 422, 507), query=schemas.LearnQuery, accepts_key=True,
     ),
     Operation(
-        "GET", "/v1/models", "models", PREDICT_SCOPE, "All models.", {}, {JSON: schemas.ModelList},
+        "GET", "/v1/models", "models", PREDICT_SCOPE, "Lists all models.", {}, {JSON: schemas.ModelList},
     ),
     Operation(
-        "POST", "/v1/models", "create", ADMIN_SCOPE, "Makes a model, or takes a model file that was saved before.",
+        "POST", "/v1/models", "create", ADMIN_SCOPE, "Creates a model, or uploads a saved model file.",
         {JSON: schemas.CreateRequest, OCTET_STREAM: None}, {JSON: schemas.ModelInfo}, 201,
         problems=(404, 409, 415, 422, 507), query=schemas.UploadQuery,
     ),
     Operation(
-        "GET", "/v1/models/{name}", "model", PREDICT_SCOPE, "One model.", {}, {JSON: schemas.ModelInfo},
+        "GET", "/v1/models/{name}", "model", PREDICT_SCOPE, "Describes one model.", {}, {JSON: schemas.ModelInfo},
         problems=(404,),
     ),
     Operation(
@@ -82,41 +82,42 @@ OPERATIONS = (
     ),
     Operation(
         "POST", "/v1/models/{name}/promote", "promote", ADMIN_SCOPE,
-        "Makes a challenger the champion of its stream; names stay, roles change.", {}, {JSON: schemas.ModelInfo},
+        "Promotes a challenger to the champion of its stream. Models keep their names.", {}, {JSON: schemas.ModelInfo},
         problems=(404, 409, 507),
     ),
     Operation(
         "GET", "/v1/models/{name}/ledger", "ledger", PREDICT_SCOPE,
-        "Examples, mistakes and updates, late labels, and those who learn the same stream side by side.",
+        "Returns the counts of examples, mistakes, updates and late labels, and compares the models of the stream.",
         {}, {JSON: schemas.LedgerResponse}, problems=(404,),
     ),
     Operation(
         "GET", "/v1/models/{name}/certificate", "certificate", PREDICT_SCOPE,
-        "What the theorems allow on the stream so far; bounds the mean error of the hypotheses used.",
+        "Returns a certificate of the stream so far: mistake bounds, and a bound for the mean error on new data.",
         {}, {JSON: schemas.CertificateDocument},
         problems=(404, 409, 422),
     ),
     Operation(
-        "GET", "/v1/models/{name}/inspect", "inspect", PREDICT_SCOPE, "The features that matter most.",
+        "GET", "/v1/models/{name}/inspect", "inspect", PREDICT_SCOPE, "Returns the most important features.",
         {}, {JSON: schemas.Inspection},
         problems=(404, 409), query=schemas.InspectQuery,
     ),
     Operation(
-        "GET", "/v1/models/{name}/history", "history", PREDICT_SCOPE, "The curve of mistakes over examples.",
+        "GET", "/v1/models/{name}/history", "history", PREDICT_SCOPE, "Returns the mistake curve over examples.",
         {}, {JSON: schemas.History}, problems=(404,),
     ),
     Operation(
-        "GET", "/v1/models/{name}/download", "download", ADMIN_SCOPE, "The model file.", {}, {OCTET_STREAM: None},
+        "GET", "/v1/models/{name}/download", "download", ADMIN_SCOPE, "Downloads the model file.",
+        {}, {OCTET_STREAM: None},
         problems=(404, 409),
     ),
     Operation(
         "GET", "/v1/models/{name}/examples", "examples", ADMIN_SCOPE,
-        "What was learned, in order, as far as the journal reaches back.",
+        "Returns the learned examples that are still in the journal, in order.",
         {}, {NDJSON: schemas.LearnRequest}, problems=(404,),
     ),
     Operation(
-        "GET", "/v1/events", "events", PREDICT_SCOPE, "What happens, as it happens.", {},
+        "GET", "/v1/events", "events", PREDICT_SCOPE, "Streams snapshots of all models and the server.", {},
         {EVENT_STREAM: schemas.Snapshot},
     ),
-    Operation("GET", "/metrics", "metrics", PREDICT_SCOPE, "Numbers for Prometheus.", {}, {METRICS_TEXT: None}),
+    Operation("GET", "/metrics", "metrics", PREDICT_SCOPE, "Returns Prometheus metrics.", {}, {METRICS_TEXT: None}),
 )  # fmt: skip

@@ -1,5 +1,8 @@
-"""Same-origin checks. Pages of other sites can make a browser send requests, also by names of their own that resolve to
-this machine, but they can't forge the headers Host, Origin and Sec-Fetch-Site."""
+"""Same-origin checks against cross-site requests and DNS rebinding.
+
+A page of another site can make a browser send requests, also to host names of its own that resolve to this machine. It
+can't forge the headers Host, Origin and Sec-Fetch-Site.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def is_loopback_host(host: bytes) -> bool:
 
 
 def is_same_site(origin: bytes, host: bytes) -> bool:
-    """Return whether a page of this origin was served by this host.
+    """Return whether an Origin header names the same site as a Host header.
 
     >>> is_same_site(b"https://example.org", b"example.org:443"), is_same_site(b"http://localhost:1", b"localhost:2")
     (True, False)

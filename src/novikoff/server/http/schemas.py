@@ -1,4 +1,7 @@
-"""The API's data: queries, bodies of requests and bodies of responses. The OpenAPI document is generated from them."""
+"""The data types of the API: queries, request bodies and response bodies. The OpenAPI document is generated from them.
+
+Docstrings of these classes and of their fields are descriptions in that document.
+"""
 
 from __future__ import annotations
 
@@ -8,48 +11,48 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 MODEL_NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 ModelName = Annotated[
-    str, Meta(pattern=MODEL_NAME_PATTERN, description="Letters, digits, points, underscores and hyphens.")
+    str, Meta(pattern=MODEL_NAME_PATTERN, description="Letters, digits, dots, underscores and hyphens.")
 ]
 Features = dict[str, float] | list[str]
-"""Names of features with their values, or names alone."""
+"""Feature names with values, or names only, each with the value 1."""
 RawFeatures = dict[str, Any] | list[str] | str
-"""A row as it stands in a file, too, for models that were trained from files: an object, or a text."""
+"""Features, or a raw row of a data file, for models trained from files: an object, or a text."""
 Label = str | bool | int | float
 Labels = Label | list[Label]
 Settings = dict[str, Any]
-"""Settings of a learner by name. They differ for each learner and scheme, and may hold those of a learner inside: their
-names and values are checked by the learner's class when a model is made."""
+"""Settings of a learner by name, including those of an inner learner. The learner's class checks names and values when
+a model is created."""
 Number = int | float
-"""Whole numbers stay whole: `verify` compares certificates to the last digit."""
+"""Integers stay integers: `verify` compares certificates to the last digit."""
 TheoremValues = dict[str, Number | str | None]
-"""The numbers of one theorem by the names of its formula, which differ for each theorem."""
+"""The numbers of one theorem by the names in its formula, which differ for each theorem."""
 
 
 class RequestBody(Struct, forbid_unknown_fields=True):
-    """A body; a field that is not known is a mistake, not to be passed over."""
+    """A request body. Unknown fields are errors."""
 
 
 # --- Queries ---
 
 
 class PredictQuery(Struct):
-    keep: Annotated[bool, Meta(description="Whether predictions wait for their labels (of streams).")] = True
+    keep: Annotated[bool, Meta(description="For streams: whether predictions are kept for a later label.")] = True
 
 
 class LearnQuery(Struct):
-    bad_lines: Annotated[Literal["error", "skip"], Meta(description="What to do about lines that are not right.")] = (
-        "error"
-    )
+    bad_lines: Annotated[
+        Literal["error", "skip"], Meta(description="On invalid lines: stop with an error, or skip and count them.")
+    ] = "error"
 
 
 class InspectQuery(Struct):
-    top: Annotated[int, Meta(ge=0, le=10_000, description="How many features.")] = 20
+    top: Annotated[int, Meta(ge=0, le=10_000, description="Number of features.")] = 20
 
 
 class UploadQuery(Struct):
-    name: Annotated[str, Meta(pattern=MODEL_NAME_PATTERN, description="Of the model, where a file is sent.")]
+    name: Annotated[str, Meta(pattern=MODEL_NAME_PATTERN, description="For uploads: name of the model.")]
     challenges: (
-        Annotated[str, Meta(pattern=MODEL_NAME_PATTERN, description="Its champion, where a file is sent.")] | UnsetType
+        Annotated[str, Meta(pattern=MODEL_NAME_PATTERN, description="For uploads: name of its champion.")] | UnsetType
     ) = UNSET
 
 
@@ -57,9 +60,10 @@ class UploadQuery(Struct):
 
 
 class CreateRequest(RequestBody):
-    """A new model. `learner` is a name as on the command line, `settings` are those of its class.
+    """A new model. `learner` is a name as on the command line, `settings` are the parameters of its class.
 
-    The learner inside a scheme is auto where the scheme takes it, else arow; the answer shows which.
+    The default inner learner of a multiclass scheme is auto if the scheme supports it, else arow. The response shows
+    it.
     """
 
     name: ModelName
@@ -77,8 +81,8 @@ class PredictRequest(RequestBody):
 
 
 class Example(RequestBody):
-    """`features` are names with numbers, or names alone. For a model that was trained from files they may also be a row
-    as it stands in such a file: an object with a value for each column, or a text."""
+    """`features` are names with numbers, or names only. For a model trained from files they may also be a raw row of
+    such a file: an object with a value for each column, or a text."""
 
     features: RawFeatures
 
@@ -92,7 +96,7 @@ class LearnRequest(RequestBody):
 
 
 class NamedPredictRequest(RequestBody):
-    """`PredictRequest` for models that take features by name only."""
+    """`PredictRequest` for models that accept only named features."""
 
     features: Features | UnsetType = UNSET
     examples: list[NamedExample] | UnsetType = UNSET
@@ -104,7 +108,7 @@ class NamedExample(RequestBody):
 
 
 class NamedLearnRequest(RequestBody):
-    """`LearnRequest` for models that take features by name only."""
+    """`LearnRequest` for models that accept only named features."""
 
     label: Labels
     features: Features | UnsetType = UNSET
@@ -124,7 +128,7 @@ class Problem(Struct):
     code: str
     error: str
     learned: int | UnsetType = UNSET
-    """How many examples of the request were learned before the error."""
+    """Number of examples of the request that were learned before the error."""
 
 
 class Counts(Struct):
@@ -132,7 +136,7 @@ class Counts(Struct):
     mistakes: int
     updates: int
     progressive_error: float
-    """Of the run: each example was predicted before it was learned from."""
+    """Error of the run: each example is predicted before the model learns from it."""
     radius: float
 
 
@@ -147,7 +151,7 @@ class ModelInfo(Struct):
     features: int
     ledger: Counts
     warnings: list[str]
-    """What makes the model doubtful, such as labels that have arrived in long runs since the server was started."""
+    """Reasons to doubt the model, such as labels that have arrived in long runs since the server was started."""
 
 
 class ModelList(Struct):
@@ -173,14 +177,14 @@ class LearnResponse(Struct):
 
 
 class LearnProgress(Struct):
-    """How far a stream of lines is durable and learned."""
+    """Progress of a stream of lines: the lines that are durable, and the examples learned."""
 
     lines: int
     examples: int
 
 
 class PendingCounts(Struct):
-    """Late labels: how many predictions wait, and what became of the others since the server was started."""
+    """Late labels: pending predictions, and the outcomes of the others since the server was started."""
 
     waiting: int = 0
     labelled: int = 0
@@ -192,7 +196,7 @@ class PendingCounts(Struct):
 
 
 class SharedCounts(Struct):
-    """The examples since a challenger joined, which it and its champion both learned."""
+    """Counts since a challenger joined, of examples that both it and its champion learned."""
 
     examples: int
     mistakes: int
@@ -227,34 +231,34 @@ class History(Struct):
 
 class Weight(Struct):
     feature: str | int
-    """A name, or a column number where columns have no names."""
+    """A name, or a column number if columns have no names."""
     weight: float
     importance: float | None
-    """|weight| × standard deviation of the feature; null where no sampled example has the feature."""
+    """|weight| × standard deviation of the feature; null if no sampled example has the feature."""
     std: float | None
     speaks_for: str | UnsetType = UNSET
-    """The class, where there are many."""
+    """The class, for models with more than two classes."""
 
 
 class HypothesisGuarantee(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What is guaranteed of the hypothesis that predicts, on new data. Some fields are of some methods only."""
+    """The guarantee on new data for the hypothesis that predicts. Some fields are used by some methods only."""
 
     method: str
     consistent: bool | UnsetType = UNSET
-    """Whether it agrees with all examples."""
+    """Whether the hypothesis agrees with all examples."""
     chosen: str | UnsetType = UNSET
     stopped: bool | UnsetType = UNSET
-    """Whether the choice is final."""
+    """Whether the selected hypothesis is final."""
     stop_reason: str | UnsetType = UNSET
     examples_used: int
     later: int | UnsetType = UNSET
-    """Examples that came after the choice was final."""
+    """Examples that arrived after the selected hypothesis was final."""
     later_mistakes: int | UnsetType = UNSET
     about: str
     bound: Number | None
-    """Of its error; null where nothing is guaranteed."""
+    """Bound for its error; null without a guarantee."""
     delta: Number | None
-    """The probability that the bound does not hold; null where it is one of the mean."""
+    """The probability that the bound does not hold; null for a bound in expectation."""
     statement: str
     numbers: TheoremValues
     assumes: str
@@ -266,7 +270,7 @@ class Inspection(Struct, kw_only=True, forbid_unknown_fields=True):
 
     learner: str
     multiclass: str | UnsetType = UNSET
-    """How many classes are learned by a learner of two, or an ensemble."""
+    """The scheme that reduces several classes to binary learners, or the ensemble."""
     classes: int | UnsetType = UNSET
     online_to_batch: HypothesisGuarantee | UnsetType = UNSET
     settings: Settings
@@ -276,12 +280,12 @@ class Inspection(Struct, kw_only=True, forbid_unknown_fields=True):
     weights: list[Weight] | None
     intercept: float | dict[str, float] | None
     sampled_examples: int | None
-    """The number of examples that standard deviations come from."""
+    """Number of examples that the standard deviations are computed from."""
     hypothesis: str | None
 
 
 class CertifiedBound(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A theorem's bound on this run. Without a witness `reason` says what is missing."""
+    """A theorem's bound on this run. If it can't be evaluated, `reason` says why."""
 
     name: str
     counts: str
@@ -302,7 +306,7 @@ class ArraysDigest(Struct, forbid_unknown_fields=True):
     columns: int
     sha256: str
     arriving: bool
-    """True: examples were learned one by one, in this order."""
+    """Whether examples were learned one by one, in this order."""
 
 
 class CertifiedData(Struct, forbid_unknown_fields=True):
@@ -310,7 +314,7 @@ class CertifiedData(Struct, forbid_unknown_fields=True):
 
 
 class ObservedCounts(Counts, kw_only=True, forbid_unknown_fields=True):
-    """What the learner counted while it learned."""
+    """The counters of the learner during the run."""
 
     mistakes_of_first_pass: int
     classes: int | UnsetType = UNSET
@@ -318,15 +322,16 @@ class ObservedCounts(Counts, kw_only=True, forbid_unknown_fields=True):
     """Examples whose class was new."""
     unmet: int | UnsetType = UNSET
     n_support: int | UnsetType = UNSET
-    """Examples that a kernel learner kept, and those that it dropped."""
+    """Support examples of a kernel learner."""
     n_dropped: int | UnsetType = UNSET
+    """Support examples that a kernel learner has dropped."""
     mistakes_of_columns: list[int] | UnsetType = UNSET
     members: dict[str, Number] | UnsetType = UNSET
-    """Mistakes of the learners that vote, by name."""
+    """Mistakes of the voting learners, by name."""
 
 
 class NewDataBounds(Struct, forbid_unknown_fields=True):
-    """Bounds on new data, of the hypotheses used while learning."""
+    """Bounds on new data for the hypotheses used while learning."""
 
     of: str
     assumes: str
@@ -339,7 +344,7 @@ class NewDataBounds(Struct, forbid_unknown_fields=True):
 
 
 class Measurement(Struct, kw_only=True, forbid_unknown_fields=True):
-    """The numbers of a witness on the data, or those of each column where columns learn by themselves."""
+    """Measurements of a witness on the data, or of each column if columns learn independently."""
 
     examples: int | UnsetType = UNSET
     squared_radius: Number | UnsetType = UNSET
@@ -353,7 +358,7 @@ class Measurement(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Witness(Struct, forbid_unknown_fields=True):
-    """Weights that a bound was evaluated with: those that are not 0, as base64 of their slots (u4) and values (f4)."""
+    """Weights with which a bound was evaluated: slots (u4) and values (f4) of the nonzero ones, in base64."""
 
     slots: int
     places: str
@@ -366,7 +371,7 @@ class CertificateDocument(Struct, kw_only=True, forbid_unknown_fields=True):
     """A certificate as `novikoff verify` reads it."""
 
     certificate: int
-    """The version of this format."""
+    """Version of this format."""
     novikoff: str
     data: CertifiedData
     learner: str
@@ -392,7 +397,7 @@ class BoundSummary(Struct):
 
 
 class CertificateState(Struct):
-    """What the latest certificate of a model says: on how many examples, the bound, or why there is none."""
+    """The latest certificate of a model: its number of examples, and its bound or the reason for having none."""
 
     examples: int
     bound: BoundSummary | None
@@ -415,7 +420,7 @@ class LiveModel(Struct):
     progressive_error: float
     recent: RecentExamples
     mean_error_bound: float | None
-    """Of the hypotheses used while learning, with 95 % confidence."""
+    """Bound for the mean error on new data of the hypotheses used while learning, with 95 % confidence."""
     uploaded: bool
     certificate: CertificateState | None
     pending: int
@@ -426,7 +431,7 @@ class LiveModel(Struct):
 
 
 class Latency(Struct):
-    """In milliseconds; null before the first request."""
+    """Percentiles of latency in milliseconds; null before the first request."""
 
     p50: float | None = None
     p99: float | None = None

@@ -1,11 +1,11 @@
-"""Admission by memory: an example that would make a model, or all models, too large is refused before it is journaled.
+"""Admission by memory: refuse an example that would exceed a memory limit before it is journaled.
 
-What an example needs is known exactly only by looking up each of its features. So a stream has a budget: bytes that
-examples may take, counted as if all of their features were new, until the model is looked at again. Only when even a
-new budget is too small, or a label is new, are features looked up.
+The exact demand of an example is known only after looking up each of its features. To avoid that, a stream has a budget
+in bytes. Each example is charged as if all of its features were new. When the budget is used up, the model is measured
+and gets a new budget. Features are looked up only if a new budget is too small, or if a label is new.
 
-What is in the journal but not yet learned counts as well, so that requests at the same time can't exceed the limit
-together. It is added up by features and labels, not by bytes: weights are needed for each feature and each label.
+Examples that are journaled but not yet learned count as well, so that concurrent requests can't exceed the limit
+together. They are summed as features and labels, not as bytes, because each pair of feature and label needs a weight.
 """
 
 from __future__ import annotations
@@ -27,59 +27,59 @@ from novikoff.server.models.validation import RequestError
 from novikoff.server.ops.limits import Limits
 
 MIN_TERM_BYTES = 4
-"""Of a feature in JSON."""
+"""Minimum size of a feature in JSON."""
 MODEL_TOO_LARGE, SERVER_MEMORY_FULL = "model-too-large", "server-out-of-memory"
 
 
 class OtherModels(NamedTuple):
-    """The other models of the server."""
+    """The memory of the other models of the server."""
 
     bytes: int
     models: int
-    """Their number, and this one."""
+    """Number of all models, including this one."""
 
 
 def measure_other_models(models: Mapping[str, ServedModel], served: ServedModel) -> OtherModels:
-    """Return what the models of a server take beside one of them."""
+    """Return the memory of all models of a server except one."""
     return OtherModels(sum(model.bytes for model in models.values()) - served.bytes, len(models))
 
 
 @dataclass
 class MemoryDemand:
-    """What the examples of one journal entry add to a model, at most."""
+    """Upper bounds of what the examples of one journal entry add to a model."""
 
     features: int = 0
     examples: int = 0
     terms: int = 0
     name_bytes: int = 0
     largest: int = 0
-    """The largest column number, and 1; of models whose features are numbers."""
+    """The largest column number plus 1, for models whose features are numbers."""
     labels: dict[Any, None] = field(default_factory=dict)
     """New labels."""
     names: set[Any] = field(default_factory=set)
-    """New features that are counted, as far as they were looked up."""
+    """New features that are counted already, of those that were looked up."""
 
 
 class MemoryAdmission:
-    """Of the examples of one stream, by the memory of its champion."""
+    """Admits the examples of one stream, by the memory of its champion."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._in_flight, self._entries = MemoryDemand(), 0
-        """The sum of all entries that are on their way, and their number."""
+        """The total demand of all entries in flight, and their number."""
         self._labels: Counter[Any] = Counter()
         self._budget = self._bytes_per_term = 0
-        """The memory that may be spent, and an upper bound of what one more feature or example takes."""
+        """The remaining budget, and an upper bound of the memory for one more feature or example."""
         self._champion: ServedModel | None = None
 
-    # --- Entries on their way ---
+    # --- Entries in flight ---
 
     def begin(self, demand: MemoryDemand) -> None:
-        """An entry is on its way to the journal."""
+        """Count an entry that is being journaled."""
         self._add(demand, 1)
 
     def end(self, demand: MemoryDemand) -> None:
-        """It was learned, or could not be written."""
+        """Stop counting an entry that was learned, or could not be written."""
         self._add(demand, -1)
 
     def _add(self, demand: MemoryDemand, sign: int) -> None:
@@ -95,7 +95,7 @@ class MemoryAdmission:
             self._labels = +self._labels
 
     def _growth(self, served: ServedModel, *demands: MemoryDemand) -> Growth:
-        """Return what the model will have learned with all entries on their way and these."""
+        """Return the growth of the model by all entries in flight and these demands."""
         state, every = state_of(served.learner), (self._in_flight, *demands)
         count = sum(demand.features for demand in every) + (0 if state is None else state.features)
         labels = dict.fromkeys(self._labels) | {label: None for demand in demands for label in demand.labels}
@@ -108,15 +108,15 @@ class MemoryAdmission:
             name_bytes=sum(demand.name_bytes for demand in every),
         )
 
-    # --- By the budget ---
+    # --- Admission by the budget ---
 
     def is_short(self, served: ServedModel, size: int, rest: OtherModels) -> bool:
-        """Return whether a block of lines of this size may be more than a new budget."""
+        """Return whether a block of lines of this size may exceed a new budget."""
         self._refill(served, MemoryDemand(), rest)
         return size // MIN_TERM_BYTES * self._bytes_per_term + 2 * size > self._budget
 
     def admit_run(self, served: ServedModel, run: LineRun, demand: MemoryDemand, rest: OtherModels) -> bool:
-        """Count in the lines of a run if they surely fit. If not, they must be looked at one by one."""
+        """Charge a run of lines if it certainly fits. If it returns False, lines must be admitted one by one."""
         labels = run.distinct_labels()
         if not _takes_names(served) or self._has_new(served, labels, demand):
             return False
@@ -124,7 +124,7 @@ class MemoryAdmission:
         return self._spend(served, len(run.terms.values), len(run), characters, demand, rest)
 
     def admit(self, served: ServedModel, features: Any, label: Any, demand: MemoryDemand, rest: OtherModels) -> None:
-        """Count one example; raise RequestError if the memory does not suffice for it."""
+        """Charge one example; raise RequestError if there is not enough memory for it."""
         labels = label if isinstance(label, list) else [label]
         if _takes_names(served) and not isinstance(features, str) and not self._has_new(served, labels, demand):
             characters = sum(map(len, features))
@@ -154,7 +154,7 @@ class MemoryAdmission:
         return False
 
     def _refill(self, served: ServedModel, demand: MemoryDemand, rest: OtherModels) -> None:
-        """Look at the model and make a new budget: a part of what is free, for all models spend at the same time."""
+        """Measure the model and set a new budget: a share of the free memory, because all models use it at once."""
         learner, growth = served.learner, self._growth(served, demand)
         needed = estimate_memory(learner, growth)
         more = growth._replace(features=growth.features + 1, examples=growth.examples + 1, terms=growth.terms + 1)
@@ -162,14 +162,14 @@ class MemoryAdmission:
         free = min(self.limits.max_model_bytes, self.limits.max_server_bytes - rest.bytes) - needed
         self._budget, self._champion = max(0, free // (2 * rest.models)), served
 
-    # --- Exactly ---
+    # --- Exact admission ---
 
     def _admit_exactly(
         self, served: ServedModel, features: Any, labels: list[Any], demand: MemoryDemand, rest: OtherModels
     ) -> None:
         try:
             one = _measure_demand(served, features, labels, demand)
-        except InputError:  # the client is told so when it is learned
+        except InputError:  # reported when the example is learned
             return
         needed = estimate_memory(served.learner, self._growth(served, demand, one))
         limits = self.limits
@@ -195,17 +195,17 @@ class MemoryAdmission:
         demand.largest = max(demand.largest, one.largest)
         demand.labels |= one.labels
         demand.names |= one.names
-        self._budget, self._champion = 0, None  # it was made for fewer labels and features
+        self._budget, self._champion = 0, None  # computed for fewer labels and features
 
 
 def _takes_names(served: ServedModel) -> bool:
-    """Whether features are names, of which each takes the same memory."""
+    """Return whether features are names, each of which needs the same memory."""
     state = state_of(served.learner)
     return served.encoding is None and (state is None or state.names is not None)
 
 
 def _known_labels(served: ServedModel) -> Any:
-    """Return the labels that a model knows, in a form in which one is found at once."""
+    """Return the labels that a model knows, as a mapping for fast lookup."""
     state = state_of(served.learner)
     labels: Any = None if state is None else state.labels
     if getattr(labels, "more", None) is not None:
@@ -216,7 +216,7 @@ def _known_labels(served: ServedModel) -> Any:
 
 
 def _measure_demand(served: ServedModel, features: Any, labels: list[Any], demand: MemoryDemand) -> MemoryDemand:
-    """Return what an example adds to `demand`; raise InputError if it can't be encoded."""
+    """Return the demand of an example in addition to `demand`; raise InputError if it can't be encoded."""
     learner, state = served.learner, state_of(served.learner)
     known = _known_labels(served)
     new = {label: None for label in labels if label not in known}

@@ -1,6 +1,6 @@
-"""Many examples at once, from the bytes of lines to a learned model, without interpreted Python for each.
+"""Learning and predicting many examples at once, from bytes of lines, without interpreted Python code per example.
 
-What comes out is what `learn_one` and `predict_one` would have done with one line after another, to the last byte.
+The results are byte-identical to those of `learn_one` and `predict_one` called for one line after another.
 """
 
 from __future__ import annotations
@@ -51,23 +51,23 @@ from novikoff.server.models.features import get_encoder, get_served_encoding, ke
 from novikoff.server.models.ndjson_batch import ExampleError, IrregularLine, LineRun
 from novikoff.server.models.validation import count_label
 
-UNKNOWN_COLUMN = MAX_INDEX - 1  # a column that no feature with a name has
-MAX_RUN_ROWS, MAX_RUN_TERMS = 4096, 1 << 17  # of one run at most
-MAX_UNBATCHED_EXAMPLES = 8  # examples that are learned one by one: to make a batch of them would take longer
+UNKNOWN_COLUMN = MAX_INDEX - 1  # a column that is never assigned to a named feature
+MAX_RUN_ROWS, MAX_RUN_TERMS = 4096, 1 << 17  # of one run
+MAX_UNBATCHED_EXAMPLES = 8  # up to this number, learning one by one is faster than building a batch
 MAX_CACHED_LABELS = 100_000
-NO_SAMPLE_WEIGHTS = np.zeros(0)  # weights of examples
+NO_SAMPLE_WEIGHTS = np.zeros(0)
 NO_CODES: NDArray[Any] = np.zeros(0, np.int8)
 
 
 class BatchEngine:
-    """The ways for many examples of one model, with what is kept from one call to the next.
+    """Learns and predicts batches of one model, with buffers and caches that are reused between calls.
 
     >>> from novikoff import Perceptron
-    >>> bulk, model = BatchEngine(), Perceptron()
+    >>> engine, model = BatchEngine(), Perceptron()
     >>> lines = b'{"features":{"rain":1},"label":"umbrella"}\\n{"features":{"sun":2},"label":"hat"}\\n'
-    >>> [bulk.learn(model, run) for run in bulk.runs(lines)]
+    >>> [engine.learn(model, run) for run in engine.runs(lines)]
     [2]
-    >>> bulk.predict(model, next(bulk.runs(b'{"features":{"sun":1,"wind":3}}')))
+    >>> engine.predict(model, next(engine.runs(b'{"features":{"sun":1,"wind":3}}')))
     (['hat'], [2.0])
     """
 
@@ -89,12 +89,12 @@ class BatchEngine:
         self._marks = np.empty(max(64, 1 << (4 * most_features - 1).bit_length()), np.int64)
         self._names: Any = None
         self._table = StringTable()
-        self._spelled, self._labels = StringTable(), list[Any]()
+        self._label_table, self._labels = StringTable(), list[Any]()
 
     # --- Reading ---
 
     def runs(self, data: bytes) -> Iterator[LineRun | IrregularLine]:
-        """The lines of NDJSON, in order: stretches of usual ones, and each of the others by itself."""
+        """Yield the lines of NDJSON in order: runs of regular lines, and irregular lines one by one."""
         text = np.zeros(len(data) + 2 * PADDING_BYTES + 1, np.uint8)
         text[PADDING_BYTES : PADDING_BYTES + len(data)] = np.frombuffer(data, np.uint8)
         start, stop, line = PADDING_BYTES, PADDING_BYTES + len(data), 0
@@ -118,8 +118,10 @@ class BatchEngine:
     # --- Learning ---
 
     def learn(self, model: Any, run: LineRun, order: LabelOrder | None = None) -> int:
-        """Learns all examples of a run, as learn_one would one after another; how many there were. Raises Refused
-        where one can't be taken. `order` counts the changes of the label."""
+        """Learn all examples of a run, with the same result as learn_one; return their number.
+
+        Raise ExampleError if an example is refused. `order` counts label changes.
+        """
         done, order = 0, LabelOrder(warns=False) if order is None else order
         while done < len(run):
             if len(run) - done > MAX_UNBATCHED_EXAMPLES and _learns_batches(model):
@@ -132,7 +134,7 @@ class BatchEngine:
     def _learn_one(self, model: Any, run: LineRun, i: int, order: LabelOrder) -> None:
         try:
             if not run.has_label(i):
-                raise InputError("There is no label: every example to learn from needs one.")
+                raise InputError("The example has no label. Learning needs a label for each example.")
             label = run.label(i)
             model.learn_one(get_encoder(model)(run.features(i)), label)
         except NovikoffError as problem:
@@ -140,8 +142,10 @@ class BatchEngine:
         count_label(order, model, label)
 
     def _learn_batch(self, model: Any, run: LineRun, start: int, order: LabelOrder) -> int:
-        """Learns from example `start` on, up to one that may be refused, and that one by itself; returns how many are
-        done then."""
+        """Learn a batch from example `start` up to one that may be refused, and that one separately.
+
+        Return the number of examples processed.
+        """
         state = state_of(model)
         before = _SizesBefore(state.features, len(state.labels), state.updater, state.feature_sample.moments)
         examples, taken, codes = state.ledger.examples, 0, NO_CODES
@@ -157,7 +161,7 @@ class BatchEngine:
             )
         except ModelTooLarge as problem:
             taken, too_large = 0, problem
-        except InputError:  # said again, in its own words, for the example that it is about
+        except InputError:  # learn one by one, so that the error names its example
             taken = 0
         finally:
             names = before.names + sum(row < taken for row in new.names)
@@ -166,7 +170,7 @@ class BatchEngine:
             moved = state.updater is not before.updater or state.feature_sample.moments is not before.moments
             if names > before.names or labels > before.labels or moved:
                 set_state(model, state)
-        if too_large is not None:  # one of these examples: which one does not matter to a model that is stopped
+        if too_large is not None:  # the model is stopped, so the exact example does not matter
             raise ExampleError(start, too_large) from too_large
         order.add(codes[:taken], len(state.labels))
         done = start + taken
@@ -176,15 +180,17 @@ class BatchEngine:
         return done
 
     def _encode_codes(self, labels: Any, run: LineRun, start: int, new: list[int]) -> NDArray[Any]:
-        """The codes of the labels of the examples from `start` on, up to the first that is none; `new` gets the numbers
-        of the examples, from there on, that bring new ones."""
+        """Return the codes of the labels from example `start` on, up to the first missing or invalid label.
+
+        For each new label, the index of its example, relative to `start`, is appended to `new`.
+        """
         absent = np.flatnonzero(run.found.labels[start:] == ABSENT)
         stop = start + int(absent[0]) if len(absent) else len(run)
         numbers = self._lookup_labels(run, start, stop)
         distinct, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
         codes = np.zeros(len(distinct), np.int8 if isinstance(labels, BinaryLabels) else np.int64)
         count = stop - start
-        for k in np.argsort(first).tolist():  # in the order of arrival
+        for k in np.argsort(first).tolist():  # in order of first occurrence
             known = len(labels)
             label = self._labels[int(distinct[k])]
             try:
@@ -196,21 +202,24 @@ class BatchEngine:
         return codes[inverse[:count]]
 
     def _lookup_labels(self, run: LineRun, start: int, stop: int) -> NDArray[np.uint32]:
-        """The places of labels in `self._labels`."""
-        if self._spelled.count > MAX_CACHED_LABELS:
-            self._spelled, self._labels = StringTable(), []
+        """Return the indices of labels in `self._labels`."""
+        if self._label_table.count > MAX_CACHED_LABELS:
+            self._label_table, self._labels = StringTable(), []
         hashes, spans = run.found.label_hashes[start:stop], run.found.labels[start:stop]
         while True:
-            numbers, missing = self._spelled.find(hashes, run.text, spans, UNKNOWN_COLUMN)
+            numbers, missing = self._label_table.find(hashes, run.text, spans, UNKNOWN_COLUMN)
             if not missing:
                 return numbers
-            fresh = dict.fromkeys(run.spelled(span) for span in spans[numbers == UNKNOWN_COLUMN].tolist())
-            self._spelled.add(list(fresh))
+            fresh = dict.fromkeys(run.get_text(span) for span in spans[numbers == UNKNOWN_COLUMN].tolist())
+            self._label_table.add(list(fresh))
             self._labels += [json.loads(label) for label in fresh]
 
     def _rows(self, model: Any, state: Any, run: LineRun, start: int, stop: int, new: list[int]) -> Sparse:
-        """The examples from start to stop as rows, new names included; `new` gets the numbers, from start on, of the
-        examples that bring them, one for each. Where a learner must know all features, up to the first of these."""
+        """Return the examples from start to stop as rows, and add new names to the model.
+
+        For each new name, the index of its example, relative to `start`, is appended to `new`. If the learner needs a
+        fixed number of features, the rows end before the first example with a new name.
+        """
         self._sync_names(state.names)
         starts = run.found.starts[start : stop + 1]
         terms = slice(int(starts[0]), int(starts[-1]))
@@ -225,14 +234,14 @@ class BatchEngine:
                 spans = run.terms.spans[terms][where].tolist()
                 for at, row, span in zip(where.tolist(), owners.tolist(), spans, strict=True):
                     known = len(state.names)
-                    columns[at] = state.names.number(run.spelled(span).decode())
+                    columns[at] = state.names.number(run.get_text(span).decode())
                     new += [row] * (len(state.names) - known)
-        with np.errstate(over="ignore"):  # what is too large for the model's precision becomes inf, and is refused
+        with np.errstate(over="ignore"):  # values too large for the model's precision become inf, and are refused
             values = run.terms.values[terms].astype(state.kind)
         return Sparse(starts, columns, values)
 
     def _sync_names(self, names: Any) -> None:
-        """Brings the table of names up to date with the model's."""
+        """Update the table of names from the model."""
         if names is not self._names or len(names) < self._table.count:
             self._names, self._table = names, StringTable()
         missing = len(names) - self._table.count
@@ -243,8 +252,7 @@ class BatchEngine:
     # --- Predicting ---
 
     def predict(self, model: Any, run: LineRun) -> tuple[list[Any], list[float]]:
-        """Labels and scores of all examples of a run, as of one after another. Raises Refused where one can't be
-        predicted."""
+        """Return labels and scores of all examples of a run; raise ExampleError if one can't be predicted."""
         if state_of(model) is None:
             return [None] * len(run), [0.0] * len(run)
         found = self._predict_raw(model, run) if len(run) > MAX_UNBATCHED_EXAMPLES else None
@@ -267,7 +275,7 @@ class BatchEngine:
         return labels, scores
 
     def _predict_raw(self, model: Any, run: LineRun) -> tuple[list[Any], list[float]] | None:
-        """Raw rows, for a model that was trained from files; None where they must be predicted one by one."""
+        """Predict raw rows with a model trained from files; return None if they must be predicted one by one."""
         state = state_of(model)
         encoding = get_served_encoding(state)
         if encoding is None or not encoding.accepts_dicts:
@@ -275,7 +283,7 @@ class BatchEngine:
         score, raw = build_scorer(model, known=True), [run.features(i) for i in range(len(run))]
         try:
             columns = np.concatenate([score(batch.rows) for batch in encoding.batches(raw, state.names)])
-        except NovikoffError:  # said again by the example that it is about
+        except NovikoffError:  # predict one by one, so that the error names its example
             return None
         if isinstance(model, LinearClassifier) and type(model).predict_one is LinearClassifier.predict_one:
             return _decode_signs(model, columns), columns.tolist()
@@ -290,7 +298,7 @@ class BatchEngine:
             raise ExampleError(i, problem) from problem
 
     def _lookup_rows(self, state: Any, run: LineRun) -> Sparse:
-        """All examples as rows, with UNKNOWN for features that were never learned."""
+        """Return all examples as rows, with UNKNOWN_COLUMN for features that were never learned."""
         self._sync_names(state.names)
         columns, _ = self._table.find(run.terms.hashes, run.text, run.terms.spans, UNKNOWN_COLUMN)
         starts = run.found.starts
@@ -306,7 +314,7 @@ class BatchEngine:
         longest, out = int(np.diff(rows.starts).max()), np.empty(len(run))
         score_each_row(context, rows, np.empty(longest + 1, state.kind), np.empty(longest + 1), out)
         scores = out * weight_scale_of(model)
-        for i in np.flatnonzero(np.isnan(out)).tolist():  # not usual: the way around says why
+        for i in np.flatnonzero(np.isnan(out)).tolist():  # invalid rows: predict_one raises the error or scores them
             scores[i] = self._predict_one(model, run, i)[1]
         return _decode_signs(model, scores), scores.tolist()
 
@@ -322,14 +330,14 @@ class BatchEngine:
 
 
 def _decode_signs(model: Any, scores: NDArray[np.float64]) -> list[Any]:
-    """The labels of two for these scores."""
+    """Return the labels of a binary model for these scores."""
     positive = scores >= 0.0 if TIE_SIGNS[model.tie] > 0.0 else scores > 0.0
     no, yes = state_of(model).labels.name(False), state_of(model).labels.name(True)
     return [yes if side else no for side in positive.tolist()]
 
 
 def _decode_classes(model: Any, columns: NDArray[np.float64]) -> tuple[list[Any], list[float]]:
-    """The labels for the scores of columns of weights, and what speaks for each."""
+    """Return the predicted classes for the scores of the weight columns, and the score of each."""
     shown, winners = class_scores_of(model, columns)
     known = np.array(state_of(model).labels.known()).tolist()
     return [known[c] for c in winners.tolist()], shown[np.arange(len(columns)), winners].tolist()
@@ -343,7 +351,7 @@ class _SizesBefore(NamedTuple):
 
 
 class _NewItems(NamedTuple):
-    """The numbers of the examples that brought something new, one for each thing."""
+    """For each new label and each new name, the index of the example that introduced it."""
 
     labels: list[int]
     names: list[int]
@@ -355,7 +363,7 @@ def _has_names(model: Any) -> bool:
 
 
 def _learns_batches(model: Any) -> bool:
-    """Whether a batch is learned as its examples are one by one, up to the first that is refused."""
+    """Return whether learning a batch is equivalent to learning its examples one by one, up to a refused one."""
     if isinstance(model, LinearClassifier):
         plain = type(model).learn_one is LinearClassifier.learn_one and uses_linear_loop(model)
         return plain and _has_names(model) and type(state_of(model).labels) is BinaryLabels
@@ -364,10 +372,10 @@ def _learns_batches(model: Any) -> bool:
 
 
 def _scores_by_weights(model: LinearClassifier) -> bool:
-    """Whether its weights are the hypothesis, and asked for as by all."""
+    """Return whether the model is scored by its weights, with the standard `score_one`."""
     return scores_by_weights(model) and type(model).score_one is LinearClassifier.score_one
 
 
 def _is_batch_faster(model: Any, run: LineRun) -> bool:
-    """Whether to read all weights is quicker than to read those of each example."""
+    """Return whether scoring against the whole weight matrix is faster than scoring each example."""
     return int(state_of(model).features) * int(state_of(model).stride) < 5_000 * len(run)

@@ -1,5 +1,5 @@
-"""The certificate of a served model: its stream is read from the journal, learned once more by a fresh learner, and
-what the theorems allow is measured on it."""
+"""Certificates of models: the stream is read from the journal and replayed by a new learner, and bounds are evaluated
+on it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from novikoff.server.storage.journal import iter_entries, open_read_only
 
 MAX_TERMS = 20_000_000
 UPLOADED_REASON = (
-    "it was uploaded as a file, and the journal does not have what it learned before: certify it where its data is,"
-    " with novikoff certify"
+    "it was uploaded as a file, and the journal does not have the examples that it learned before; certify it with"
+    " novikoff certify and the original data"
 )
 
 
 class CertificateRequest(NamedTuple):
-    """What is to be certified: a model as it is at this moment."""
+    """A model in its state at the time of the request."""
 
     name: str
     learner: str
@@ -64,20 +64,23 @@ def build_certificate_request(served: ServedModel, learner: str) -> CertificateR
 
 
 def compute_document(folder: Path, request: CertificateRequest, limits: Limits) -> dict[str, Any]:
-    """The certificate's document; in a thread of its own."""
+    """Return the certificate as a document. The caller runs this in a thread."""
     X, y = load_arrays(folder, request, limits)
     try:
         fresh = create_learner(request.learner, request.settings)
         certificate, replayed = build_certificate(fresh, ArraySource(X, y, arriving=True), passes=1)
     except NovikoffError as problem:
-        raise RequestError(f"No certificate can be made: {problem}", "not-certifiable") from None
+        raise RequestError(f"The model can't be certified: {problem}", "not-certifiable") from None
     if replayed.ledger_.mistakes != request.mistakes:
-        raise RequestError("The journal gives another number of mistakes than the model has made.", "not-certifiable")
+        detail = (
+            f"Replaying the journal gives {replayed.ledger_.mistakes} mistakes, but the model made {request.mistakes}."
+        )
+        raise RequestError(detail, "not-certifiable")
     return certificate.document
 
 
 def summarize_certificate(document: dict[str, Any], examples: int) -> CertificateState:
-    """Return what a certificate says in short."""
+    """Return the best bound of a certificate, or the reason for having none."""
     certificate = Certificate(document)
     best = certificate.headline
     if best is None:
@@ -88,18 +91,18 @@ def summarize_certificate(document: dict[str, Any], examples: int) -> Certificat
 
 
 class Certifier:
-    """The certificates of a server's models; each is made again when its model has learned more."""
+    """The certificates of a server's models. A certificate is computed again after its model has learned more."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
         self.folder, self.limits = folder, limits
         self.states: dict[str, CertificateState] = {}
-        """By the names of models."""
+        """States of certificates by the names of models."""
         self._known: dict[str, tuple[ServedModel, int, CertificateDocument]] = {}
         self._busy = asyncio.Lock()
 
     async def certify(self, served: ServedModel, is_served: Callable[[ServedModel], bool]) -> CertificateDocument:
-        """Return the certificate of a model. `is_served` says whether the model was removed meanwhile."""
-        async with self._busy:  # one at a time: it takes a processor for a while
+        """Return the certificate of a model. `is_served` returns False if the model was removed in the meantime."""
+        async with self._busy:  # one at a time: a certificate occupies a processor for a while
             known = self._known.get(served.name)
             if known is not None and known[0] is served and known[1] == served.version:
                 return known[2]
@@ -108,7 +111,7 @@ class Certifier:
             try:
                 document = await asyncio.to_thread(compute_document, self.folder, request, self.limits)
             except RequestError as problem:
-                if is_served(served):  # an earlier bound stays true
+                if is_served(served):  # an earlier bound remains valid
                     self.states.setdefault(served.name, CertificateState(examples, None, str(problem)))
                 raise
             certificate = msgspec.convert(document, CertificateDocument)
@@ -124,37 +127,35 @@ class Certifier:
 
 
 def load_arrays(folder: Path, request: CertificateRequest, limits: Limits) -> tuple[Any, list[Any]]:
-    """All examples that were learned; those that were refused when they came are refused again."""
+    """Return all learned examples. Examples that the learner refused are refused again and left out."""
     replayed_model = ServedModel(request.name, create_learner(request.learner, request.settings), limits, created=0.0)
-    with open_read_only(folder) as on:
-        first = on.execute("SELECT first FROM streams WHERE id = ?", (request.stream,)).fetchone()
-        if was_erased_after(on, request.stream, request.joined):
-            raise RequestError(
-                "Examples of this stream were erased: a certificate needs all of them.", "not-certifiable"
-            )
+    with open_read_only(folder) as connection:
+        first = connection.execute("SELECT first FROM streams WHERE id = ?", (request.stream,)).fetchone()
+        if was_erased_after(connection, request.stream, request.joined):
+            detail = "Examples of this stream were erased, and a certificate needs all of them."
+            raise RequestError(detail, "not-certifiable")
         if first is None or first[0] > request.joined + 1:
             raise RequestError("The journal no longer has the first examples of this stream.", "not-certifiable")
-        bodies = (
-            body for position, body in iter_entries(on, request.stream, request.joined) if position <= request.position
-        )
+        entries = iter_entries(connection, request.stream, request.joined)
+        bodies = (body for position, body in entries if position <= request.position)
         lines = (line for body in bodies for line in body.split(b"\n") if line and replayed_model.learn(line).examples)
-        return build_matrix((lesson.features, lesson.label) for lesson in map(RAW_DECODERS.lesson.decode, lines))
+        return build_matrix((row.features, row.label) for row in map(RAW_DECODERS.labelled.decode, lines))
 
 
-def build_matrix(lessons: Iterable[tuple[Any, Any]]) -> tuple[Any, list[Any]]:
-    """Features and labels of examples as a matrix, its columns in the order in which their names came, and labels."""
+def build_matrix(examples: Iterable[tuple[Any, Any]]) -> tuple[Any, list[Any]]:
+    """Return examples as a sparse matrix, its columns in order of first occurrence, and a list of labels."""
     csr_matrix = import_optional("scipy.sparse", "scipy", SPARSE_MATRIX_PURPOSE).csr_matrix
     columns: dict[str, int] = {}
     starts, indices, values, y = array("q", [0]), array("i"), array("d"), list[Any]()
-    for features, label in lessons:
+    for features, label in examples:
         indices.extend([columns.setdefault(name, len(columns)) for name in features])
         values.extend(features.values() if isinstance(features, dict) else [1.0] * len(features))
         starts.append(len(indices))
         y.append(label)
         if len(indices) > MAX_TERMS:
             raise RequestError(
-                f"The stream has more than {MAX_TERMS:,} numbers, too many to be certified while served: fetch its"
-                " examples and certify them elsewhere.",
+                f"The stream has more than {MAX_TERMS:,} feature values, too many to be certified by the server."
+                " Download its examples and certify them with novikoff certify.",
                 "too-many-terms",
             )
     shape = len(y), len(columns)

@@ -1,4 +1,4 @@
-"""From features as requests name them to what a model takes, and from a model to one answer."""
+"""Conversion of request features to the input of a model, and prediction of one example with its score."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ def keep_names(x: Any) -> Any:
 
 
 def get_served_encoding(state: Any, name: str = "") -> Encoding | None:
-    """Return the encoding of a model that was trained from files. The first column that the model does not know is
-    logged with the model's `name`; all of them are shown with the model."""
+    """Return the encoding of a model trained from files, or None.
+
+    The first column that the model does not know is logged with the model's `name`. The description of the model lists
+    all of them.
+    """
     found = get_encoding(state)
     if found is not None and found.report_unknown is warn_unknown_column:
         found.report_unknown = partial(_log_unknown, name)
@@ -32,10 +35,10 @@ def _log_unknown(model: str, column: str) -> None:
 
 
 def get_encoder(model: Any) -> Callable[[Any], Any]:
-    """Return what makes, of the features of a request, what `learn_one` and `predict_one` of this model take.
+    """Return a function that converts the features of a request to the input of the model's `learn_one`.
 
-    A model that was trained from files encodes raw rows by itself. One that was learned by names, or that has learned
-    nothing yet, takes names as they are. The names of columns with numbers are these numbers.
+    A model trained from files encodes raw rows itself. A model with named features, or one that has learned nothing
+    yet, uses names unchanged. For a model with numbered columns the names must be these numbers.
     """
     state = state_of(model)
     if state is None:
@@ -45,23 +48,22 @@ def get_encoder(model: Any) -> Callable[[Any], Any]:
         return lambda x: _encode_raw(encoding, x, state)
     if (getattr(state, "reading", None) or {}).get("feature_map") is not None:
         raise InputError(
-            "This model was learned from products of features (--feature-map) of a built-in stream: it can be asked by"
-            " novikoff predict only."
+            "This model was trained on products of features (--feature-map) of a built-in stream. Use novikoff predict"
+            " instead: the server can't compute the products."
         )
     return keep_names if state.names is not None or state.features == 0 else _encode_numbered
 
 
 def _encode_raw(encoding: Encoding, x: Any, state: Any) -> Any:
-    """Features for a model that was trained from files: encoded here once, where the model knows an encoded row from a
-    raw one, as those by column number are."""
+    """Return the features for a model trained from files, encoded if the model would not encode them itself."""
     if encoding.accepts_dicts or isinstance(x, str):
         return encoding.example(x) if state.names is None else x
     if state.names is not None:
         return x
     if encoding.settings.get("hash_bits"):
         raise InputError(
-            f"This model was trained from {encoding.settings['format']} with hashed features: give"
-            ' {"features": "…"} with the text as it stands in such a file, without a label.'
+            f"This model was trained from {encoding.settings['format']} with hashed features. Send"
+            ' {"features": "…"} with a line of such a file as text, without the label.'
         )
     return _encode_numbered(x)
 
@@ -75,18 +77,21 @@ def _encode_numbered(x: Any) -> dict[int, float]:
     for name, value in _iter_items(x):
         digits = str(name)
         if not (digits.isascii() and digits.isdigit() and len(digits) <= 10):
-            raise InputError(f"The features of this model are columns with numbers, but {name!r} is not a number.")
+            raise InputError(f"The features of this model are column numbers, got the name {name!r}.")
         out[int(digits)] = out.get(int(digits), 0.0) + value if int(digits) in out else value
     return out
 
 
 def predict_with_score(model: Any, x: Any) -> tuple[Any, float]:
-    """The label that is predicted for one example that is encoded, and its score; of several labels that of the first,
-    or the highest where none is predicted. None and 0 before anything was learned."""
+    """Return the predicted label of one encoded example, and its score.
+
+    For a set of labels the score is that of the first label, or the highest one if the set is empty. Before anything
+    was learned the result is None and 0.
+    """
     if state_of(model) is None:
         return None, 0.0
     score = model.score_one(x)
-    if type(model).predict_one is LinearClassifier.predict_one:  # the label is the score's sign: no need to ask twice
+    if type(model).predict_one is LinearClassifier.predict_one:  # the score determines the label: score only once
         return label_for_score(model, score), score
     label = model.predict_one(x)
     if not isinstance(score, dict):

@@ -1,5 +1,7 @@
-"""Learning a stream of lines: block by block, each durable before it is acknowledged. With an idempotency key a stream
-that broke off goes on where it stopped when it is sent again."""
+"""Learning a stream of lines, block by block. Each block is durable before it is acknowledged.
+
+With an idempotency key an interrupted stream continues where it stopped when it is sent again.
+"""
 
 from __future__ import annotations
 
@@ -27,37 +29,39 @@ encode = msgspec.json.encode
 
 @dataclass
 class ScannedBlock:
-    """What is to be learned of a block of lines."""
+    """The valid examples of a block of lines, and the first error."""
 
     body: bytes = b""
     examples: int = 0
     lines: int = 0
     bytes_used: int = 0
-    """Bytes of the block up to the first line that is not valid."""
+    """Number of bytes of the block before the first invalid line."""
     late: LateLabels = field(default_factory=dict)
     share: MemoryDemand = field(default_factory=MemoryDemand)
     problem: RequestError | None = None
 
 
 class LearnStream:
+    """One request that learns a stream of lines."""
+
     def __init__(self, stream: ModelGroup, key: str | None, *, skip: bool) -> None:
-        """`skip`: whether lines that are not valid are counted and passed over."""
+        """Create the request; with `skip`, invalid lines are counted and skipped."""
         self.stream, self.key, self.skip = stream, key, skip
         self.line = 0
-        """Lines that are done."""
+        """Number of lines processed."""
         self.total = LearnOutcome()
         self._digest = blake2b(digest_size=16)
         self._chain = JobChain()
         self._in_flight: deque[tuple[asyncio.Task[LearnOutcome], int]] = deque()
         self._known: IdempotencyRecord | None = None
-        """What was learned when the stream was sent before."""
+        """The record of an earlier transmission of the stream."""
         self._last: asyncio.Task[LearnOutcome] | None = None
 
     async def learn(self, blocks: AsyncIterator[bytes]) -> AsyncIterator[int]:
-        """Learn blocks of whole lines; yield, again and again, how many lines are durable and applied.
+        """Learn blocks of complete lines. Yield repeatedly the number of lines that are durable and applied.
 
-        `total` counts what was refused. Unless invalid lines are skipped, the first one raises Refused; the lines
-        before it are learned.
+        `total` counts the results, including refused examples. Unless invalid lines are skipped, the first one raises
+        RequestError; the lines before it are learned.
         """
         await self._hold_key()
         try:
@@ -68,7 +72,7 @@ class LearnStream:
                 asyncio.get_running_loop().create_task(self._release_key(self.key))
 
     async def report(self, blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Learn blocks of lines; yield a line of JSON after each, and the summary or the error as the last one."""
+        """Learn blocks of lines. Yield progress as lines of JSON; the last line is the summary or the error."""
         try:
             async for line in self.learn(blocks):
                 yield encode(LearnProgress(line, self.total.examples)) + b"\n"
@@ -88,25 +92,23 @@ class LearnStream:
             raise
 
     def summarize(self) -> LearnResponse:
-        """Return what was learned; raise Refused where examples were refused that are not to be skipped."""
+        """Return the summary; raise RequestError if examples were refused and are not to be skipped."""
         total = self.total
         if total.problem is not None and not self.skip:
             count = sum(total.refused.values())
-            raise RequestError(
-                f"{count:,} examples were refused, the first because: {total.problem}", "refused-examples"
-            )
+            raise RequestError(f"{count:,} examples were refused. The first error: {total.problem}", "refused-examples")
         status = LEARNED if total.examples or not self.line else ALREADY_LEARNED
         return LearnResponse(status, total.examples, total.mistakes, total.updates, dict(total.refused))
 
     async def _hold_key(self) -> None:
-        """Keep the key from other requests until this stream has ended, however it ends."""
+        """Reserve the key until this stream has ended, with or without an error."""
         if self.key is not None:
             await self.stream.free(self.key)
             self.stream.held[self.key] = asyncio.get_running_loop().create_future()
             self._known = self.stream.keys.get(self.key)
 
     async def _release_key(self, key: str) -> None:
-        """Release the key when the last block is applied."""
+        """Release the key after the last block is applied."""
         if self._last is not None:
             await asyncio.wait([self._last])
         self.stream.held.pop(key).set_result(None)
@@ -116,7 +118,7 @@ class LearnStream:
         async for block in blocks:
             rest = self._skip_known_lines(block)
             if self._in_flight and self.stream.is_short_of_memory(len(rest)):
-                while self._in_flight:  # what is applied need not be estimated
+                while self._in_flight:  # applied blocks need no estimate
                     yield await self._next_applied()
             scanned = self._scan(rest)
             self._digest.update(rest[: scanned.bytes_used])
@@ -156,7 +158,7 @@ class LearnStream:
         return line
 
     def _skip_known_lines(self, block: bytes) -> bytes:
-        """Return the block without the lines that were learned when the stream was sent before."""
+        """Return the block without the lines that an earlier transmission of the stream has learned."""
         if self._known is None or self.line >= self._known.lines:
             return block
         offset = 0
@@ -169,7 +171,7 @@ class LearnStream:
         return block[offset:]
 
     def _scan(self, block: bytes) -> ScannedBlock:
-        """Validate lines up to the first that is not valid, or all of them."""
+        """Validate the lines of a block, up to the first invalid one unless invalid lines are skipped."""
         scanned, pieces = ScannedBlock(), []
         for found in self.stream.registry.reader.runs(block):
             if isinstance(found, LineRun) and self._is_valid(found) and self.stream.admit_run(found, scanned.share):
@@ -196,7 +198,7 @@ class LearnStream:
         return scanned
 
     def _is_valid(self, run: LineRun) -> bool:
-        """Return whether all lines of a run are surely valid; if not, each line is validated by itself."""
+        """Return whether all lines of a run are certainly valid. If not, each line is validated separately."""
         try:
             for label in run.distinct_labels():
                 check_label(label, self.stream.limits)
@@ -208,9 +210,9 @@ class LearnStream:
     def _scan_line(self, line: bytes, scanned: ScannedBlock) -> bytes:
         if not line.strip():
             return b""
-        lesson = decode_body(self.stream.decoder, line)
-        self.stream.validate(lesson)
-        piece = self.stream.to_line(lesson, scanned.late, scanned.examples, scanned.share)
+        example = decode_body(self.stream.decoder, line)
+        self.stream.validate(example)
+        piece = self.stream.to_line(example, scanned.late, scanned.examples, scanned.share)
         if piece is None:
             self.total.refused["already-learned"] += 1
             return b""
@@ -218,7 +220,7 @@ class LearnStream:
 
 
 def _find_line_start(block: bytes, number: int) -> int:
-    """Return where a line begins, by its number from 1 on."""
+    """Return the offset of a line, given its number from 1."""
     offset = 0
     for _ in range(number - 1):
         offset = block.find(b"\n", offset) + 1

@@ -1,7 +1,7 @@
-"""A stream: what a champion and its challengers learn, what waits for labels, and the keys of retries.
+"""A stream: its champion and challengers, its pending predictions, and its idempotency keys.
 
-Learning is validate → append to the journal → apply to the models → response. Here for one example, or the late label
-of a prediction; learn_stream.py does the same for blocks of lines.
+Learning has four steps: validate, append to the journal, apply to the models, respond. This module does that for one
+example or one late label; learn_stream.py does it for blocks of lines.
 """
 
 from __future__ import annotations
@@ -49,30 +49,32 @@ class LateLabel(NamedTuple):
     label: Any
     kept: PendingPrediction
     example: int
-    """The index of its example in the journal entry."""
+    """Index of the example in the journal entry."""
 
 
 LateLabels = dict[str, LateLabel]
-"""By the ids of predictions."""
+"""Late labels by the ids of predictions."""
 
 
 @dataclass
 class ModelGroup:
+    """The models that learn the same stream: a champion and its challengers."""
+
     id: int
     waiting: PendingPredictions
     limits: Limits
     registry: ModelRegistry
     allowed: dict[str, int] = field(default_factory=dict)
-    """How many bytes each model may take while the journal is replayed."""
+    """Memory limit of each model in bytes while the journal is replayed."""
     members: list[ServedModel] = field(default_factory=list)
     keys: dict[str, IdempotencyRecord] = field(default_factory=dict)
     in_flight_names: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
-    """Keys and ids whose examples are on their way to the disk."""
+    """Keys and ids whose examples are being written."""
     held: dict[str, asyncio.Future[None]] = field(default_factory=dict)
-    """Keys of streams of lines that are under way."""
+    """Keys of streams of lines that are in progress."""
     admission: MemoryAdmission = field(init=False)
     unsaved: list[StoredPrediction] = field(default_factory=list)
-    """Predictions to be written at the next occasion."""
+    """Predictions to be written with the next entry or flush."""
 
     def __post_init__(self) -> None:
         self.admission = MemoryAdmission(self.limits)
@@ -87,20 +89,22 @@ class ModelGroup:
     # --- Learning ---
 
     def check_learner(self, served: ServedModel) -> None:
-        """Raise RequestError if this model takes no examples."""
+        """Raise RequestError if this model accepts no examples."""
         if served.role == CHALLENGER:
             champion = self.champion.name
             raise RequestError(
-                f"{served.name!r} is a challenger: it learns what {champion!r} learns.", "challenger", 409
+                f"{served.name!r} is a challenger and learns the examples of {champion!r}. Send them there.",
+                "challenger",
+                409,
             )
         served.check()  # examples for a stopped model would be journaled, but never acknowledged
 
     async def learn_one(self, body: bytes, key: str | None) -> LearnResponse:
         """Learn the example or the late label of a JSON body."""
-        lesson: LearnRequest = decode_body(self.decoder, body)
-        self.validate(lesson)
-        names = [name for name in (key, lesson.id) if isinstance(name, str)]
-        if names:  # an earlier request with one of them may yet be refused: its result says if this is a repetition
+        example: LearnRequest = decode_body(self.decoder, body)
+        self.validate(example)
+        names = [name for name in (key, example.id) if isinstance(name, str)]
+        if names:  # only the result of an earlier request with one of them shows whether this is a repetition
             await self.free(*names)
         record = None
         if key is not None:
@@ -110,7 +114,7 @@ class ModelGroup:
             record = key, IdempotencyRecord(1, digest, clock.now())
         late: LateLabels = {}
         demand = MemoryDemand()
-        line = self.to_line(lesson, late, 0, demand)
+        line = self.to_line(example, late, 0, demand)
         if line is None:
             return LearnResponse(ALREADY_LEARNED, 0, 0, 0)
         outcome = await asyncio.shield(self.commit(line, 1, late, record, demand))
@@ -123,51 +127,52 @@ class ModelGroup:
 
     @property
     def decoder(self) -> msgspec.json.Decoder[Any]:
-        """The decoder of lessons for the champion's kind of features."""
-        return self.champion.decoders.lesson
+        """The decoder of labelled examples for the champion's kind of features."""
+        return self.champion.decoders.labelled
 
-    def validate(self, lesson: LearnRequest) -> None:
-        has_id, has_features = lesson.id is not msgspec.UNSET, lesson.features is not msgspec.UNSET
+    def validate(self, example: LearnRequest) -> None:
+        """Raise RequestError if an example, or a late label, is invalid or exceeds a limit."""
+        has_id, has_features = example.id is not msgspec.UNSET, example.features is not msgspec.UNSET
         if has_id == has_features:
-            raise RequestError('Say either "features" or the "id" of a prediction.', "invalid-body")
-        check_label(lesson.label, self.limits)
+            raise RequestError('Send either "features" or the "id" of a prediction.', "invalid-body")
+        check_label(example.label, self.limits)
         if has_features:
-            check_features(lesson.features, self.limits)
-            self.champion.check_bounds(lesson.features, lesson.label)
+            check_features(example.features, self.limits)
+            self.champion.check_bounds(example.features, example.label)
 
-    def to_line(self, lesson: LearnRequest, late: LateLabels, index: int, demand: MemoryDemand) -> bytes | None:
-        """Return a lesson as a line of the journal; None where its prediction has this label already.
+    def to_line(self, example: LearnRequest, late: LateLabels, index: int, demand: MemoryDemand) -> bytes | None:
+        """Return an example as a line of the journal, or None if its prediction has this label already.
 
-        A prediction that it labels is added to `late`, with its index in the entry, and its memory to `demand`:
-        the caller must call `commit` before it awaits anything.
+        A late label is added to `late`, with the index of its example in the entry, and the memory that the example
+        needs is added to `demand`. The caller must call `commit` before it awaits anything.
         """
-        if lesson.id is msgspec.UNSET:
-            self.admit(lesson.features, lesson.label, demand)
-            return encode_line(lesson.features, lesson.label)
-        name = str(lesson.id)
+        if example.id is msgspec.UNSET:
+            self.admit(example.features, example.label, demand)
+            return encode_line(example.features, example.label)
+        name = str(example.id)
         try:
-            kept = self.waiting.claim(name, lesson.label)
+            kept = self.waiting.claim(name, example.label)
         except LateLabelError as problem:
             raise RequestError(str(problem), problem.code, problem.status) from None
         if kept is None:
             return None
         features = RAW_FEATURES_DECODER.decode(kept.features)
         try:
-            self.champion.check_bounds(features, lesson.label)
-            self.admit(features, lesson.label, demand)
+            self.champion.check_bounds(features, example.label)
+            self.admit(features, example.label, demand)
         except RequestError:
             self.waiting.release(name, kept)
             raise
-        late[name] = LateLabel(lesson.label, kept, index)
-        return encode_line(features, lesson.label)
+        late[name] = LateLabel(example.label, kept, index)
+        return encode_line(features, example.label)
 
     def admit(self, features: Any, label: Any, demand: MemoryDemand) -> None:
-        """Raise RequestError if the memory does not suffice for an example."""
+        """Raise RequestError if there is not enough memory for an example."""
         champion = self.champion
         self.admission.admit(champion, features, label, demand, measure_other_models(self.registry.models, champion))
 
     def admit_run(self, run: LineRun, demand: MemoryDemand) -> bool:
-        """Return whether there is surely memory for a run of lines."""
+        """Return whether there is certainly enough memory for a run of lines."""
         champion = self.champion
         return self.admission.admit_run(champion, run, demand, measure_other_models(self.registry.models, champion))
 
@@ -187,9 +192,9 @@ class ModelGroup:
         demand: MemoryDemand,
         chain: JobChain | None = None,
     ) -> asyncio.Task[LearnOutcome]:
-        """Start a task that journals and applies one entry. A client that leaves does not cancel it.
+        """Start a task that journals and applies one entry. A client that disconnects does not cancel it.
 
-        The entry is recorded as the data of the client whose request is handled now.
+        The entry is attributed to the client whose request is being handled.
         """
         self.admission.begin(demand)
         answers = [
@@ -199,7 +204,7 @@ class ModelGroup:
         labelled = {name: LabelledLine(label.example, label.kept.client) for name, label in late.items()}
         client = CURRENT_CLIENT.get()
         entry = LearnEntry(self.id, body, lines, clock.now(), predictions, answers, key, client, labelled)
-        appended = self.registry.writer.append(entry, chain)  # now: a task only starts with the loop's next iteration
+        appended = self.registry.writer.append(entry, chain)  # not in the task, which starts one loop iteration later
         task = asyncio.create_task(self._commit(entry, appended, late, demand))
         task.add_done_callback(_retrieve_exception)
         self.in_flight_names |= dict.fromkeys(_list_busy_names(entry, late), task)
@@ -212,10 +217,10 @@ class ModelGroup:
         late: LateLabels,
         demand: MemoryDemand,
     ) -> LearnOutcome:
-        """When an entry is durable in the journal, apply it to the models.
+        """Wait until an entry is durable in the journal, then apply it to the models.
 
-        Appends are resolved in the journal's order, and tasks go on in the order in which what they await is resolved.
-        So models learn in the journal's order, as long as nothing is awaited between `append` and `apply`.
+        Appends are resolved in the journal's order, and tasks resume in the order in which their futures are resolved.
+        So models learn in the journal's order, provided that nothing else is awaited between `append` and `apply`.
         """
         try:
             position, row = await appended
@@ -238,7 +243,7 @@ class ModelGroup:
         return outcome
 
     def _settle(self, late: LateLabels, refused: set[int]) -> None:
-        """Make learned labels final. Predictions whose labels were refused wait on."""
+        """Make learned labels final. Predictions whose labels were refused stay pending."""
         waiting = self.waiting
         back = [name for name, label in late.items() if label.example in refused]
         for name in late.keys() - back:
@@ -250,8 +255,8 @@ class ModelGroup:
             self.registry.written(lambda journal: journal.remove_answers(back))
 
     def apply(self, position: int, body: bytes) -> LearnOutcome:
-        """Learn one entry by all models; return the champion's outcome."""
-        answer = LearnOutcome()
+        """Apply one entry to all models of the stream; return the champion's outcome."""
+        answer: LearnOutcome | None = None
         for served in self.members:
             if position > served.position and served.broken is None:
                 outcome = self._apply_to(served, body)
@@ -260,10 +265,10 @@ class ModelGroup:
                 if served.role == CHAMPION:
                     answer = outcome
         self.champion.check()
-        return answer
+        return answer or LearnOutcome()
 
     def _apply_to(self, served: ServedModel, body: bytes) -> LearnOutcome:
-        """Let one model learn an entry. An unexpected failure stops this model only; the journal has the entry."""
+        """Apply an entry to one model. An unexpected failure stops only this model; the journal has the entry."""
         limit = self.limits.max_model_bytes
         try:
             with limit_memory(self.allowed.get(served.name, limit + limit // MEMORY_SLACK_DIVISOR)):
@@ -272,10 +277,10 @@ class ModelGroup:
             served.quarantine(problem.needed, problem.limit)
             return LearnOutcome()
         except Exception as problem:
-            log.error("the model %r can't go on", served.name, exc_info=problem)
+            log.error("model %r stopped by an unexpected error", served.name, exc_info=problem)
             served.broken = (
-                f"{served.name!r} can't go on ({type(problem).__name__}): what is in the journal is learned when the"
-                " server is started again and the cause is gone."
+                f"{served.name!r} was stopped by an unexpected error ({type(problem).__name__}). Its examples are in"
+                " the journal, and are learned at the next start of the server if the cause is fixed."
             )
             return LearnOutcome()
 
@@ -289,19 +294,19 @@ class ModelGroup:
         return name
 
     def requeue(self, predictions: list[StoredPrediction]) -> None:
-        """Write predictions with the next entry, where they could not be written now."""
-        self.unsaved = [one for one in predictions if self.waiting.needs(one.id)] + self.unsaved
+        """Schedule predictions that could not be written for the next entry or flush."""
+        self.unsaved = [prediction for prediction in predictions if self.waiting.needs(prediction.id)] + self.unsaved
 
     def record_row(self, row: int | None, kept: list[StoredPrediction]) -> None:
-        """The row of the journal in which these are now."""
+        """Record the journal row in which these predictions were written."""
         if row is not None:
             self.waiting.written(row, [prediction.id for prediction in kept])
 
     def restore(self, row: int, kept: list[StoredPrediction]) -> None:
-        """A row of predictions that was written before; what was answered since waits no longer."""
+        """Restore the pending predictions of a journal row, except those that were labelled since."""
         for prediction in kept:
             if prediction.id not in self.waiting.answered:
-                moment = min(prediction.time, clock.now())  # written before the clock was set back
+                moment = min(prediction.time, clock.now())  # the clock may have been set back since
                 self.waiting.put(prediction.id, PendingPrediction(moment, prediction.features, prediction.client))
         self.record_row(row, kept)
 
@@ -314,7 +319,7 @@ class ModelGroup:
         return found is not None
 
     def _forget(self, key: str | None) -> None:
-        """Free the key of a refused lesson: it may be used again."""
+        """Free the key of a refused example, so that it can be used again."""
         if key is not None:
             self.keys.pop(key, None)
             self.registry.written(lambda journal: journal.forget_keys(self.id, [key]))
@@ -331,12 +336,12 @@ class ModelGroup:
                 del self.in_flight_names[name]
 
     def remember(self, key: str, about: IdempotencyRecord) -> None:
-        """The latest come last, so that the oldest are found first."""
+        """Record a used key. Keys are kept in the order of their use, the oldest first."""
         self.keys.pop(key, None)
         self.keys[key] = about
 
     def remove_outdated_keys(self, now: float) -> list[str]:
-        """Removes keys that are too old or too many, and gives them."""
+        """Remove and return the keys that are too old or above the limit."""
         gone = []
         while self.keys:
             key, about = next(iter(self.keys.items()))
@@ -353,17 +358,17 @@ class ModelGroup:
 
 def key_reused_error() -> RequestError:
     return RequestError(
-        "This Idempotency-Key was used for another body: a new request needs a new key.", "idempotency-key-reused"
+        "This Idempotency-Key was used for another body. Send a new key with a new request.", "idempotency-key-reused"
     )
 
 
 def _list_busy_names(entry: LearnEntry, late: LateLabels) -> list[str]:
-    """Return the ids and the key that no other request may use while an entry is on its way."""
+    """Return the ids and the key that no other request may use while an entry is being written."""
     return [*late] if entry.key is None else [*late, entry.key[0]]
 
 
 def _retrieve_exception(task: asyncio.Task[LearnOutcome]) -> None:
-    """Mark the exception of a task as seen: the client that would see it may have left."""
+    """Mark the exception of a task as retrieved: the client that waits for it may have disconnected."""
     if not task.cancelled():
         task.exception()
 

@@ -1,7 +1,7 @@
-"""Predictions that wait for their labels.
+"""Pending predictions: predictions that are kept until their labels arrive.
 
-The id of a prediction is signed: which stream, when, and a keyed digest of both. So an id that was given out once is
-known from one that never was, also when nothing else is remembered of it.
+The id of a prediction contains the stream, the time, and a keyed digest of both. So the server can distinguish ids that
+it has issued from forged ones, even after it has dropped the prediction.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 class SignedIds:
+    """Creates and verifies ids of predictions."""
+
     def __init__(self, key: bytes) -> None:
         self._keyed = blake2b(key=key, digest_size=SIGNATURE_BYTES)
         self.latest = 0
 
     def make(self, stream: int) -> str:
         self.latest = max(self.latest + 1, time.time_ns())
-        return self._spelled(ID_LAYOUT.pack(stream, self.latest)).decode()
+        return self._sign(ID_LAYOUT.pack(stream, self.latest)).decode()
 
     def parse_stream(self, text: str) -> int | None:
         """Return the stream of an id; None for an id that this server has never issued."""
@@ -44,10 +46,10 @@ class SignedIds:
             stream: int = ID_LAYOUT.unpack(payload)[0]
         except (ValueError, binascii.Error, struct.error):
             return None
-        # Compared as text: other texts that base64 decodes to the same bytes were never issued.
-        return stream if hmac.compare_digest(self._spelled(payload), encoded) else None
+        # Compare as text: base64 decodes several texts to the same bytes, and only one of them was issued.
+        return stream if hmac.compare_digest(self._sign(payload), encoded) else None
 
-    def _spelled(self, payload: bytes) -> bytes:
+    def _sign(self, payload: bytes) -> bytes:
         keyed = self._keyed.copy()
         keyed.update(payload)
         return binascii.b2a_base64(payload + keyed.digest(), newline=False).translate(URL_SAFE, b"=")
@@ -65,12 +67,12 @@ class LabelledPrediction(NamedTuple):
     """A prediction that was labelled."""
 
     time: float
-    """When it was made."""
+    """Time of the prediction."""
     label: Any
 
 
 class LateLabelError(Exception):
-    """A late label that can't be learned: the status says why."""
+    """A late label that can't be learned."""
 
     def __init__(self, status: int, code: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -78,12 +80,12 @@ class LateLabelError(Exception):
 
 
 class PendingPredictions:
-    """Those of one stream."""
+    """The pending predictions of one stream, and the labels of the latest ones that were labelled."""
 
     def __init__(
         self, stream: int, ids: SignedIds, limits: Limits, look_up: Callable[[str], LabelledPrediction | None]
     ) -> None:
-        """`look_up` finds the answers that are not kept here any more: those of the journal."""
+        """Create an empty collection. `look_up` finds older labelled predictions in the journal."""
         self.stream, self.ids, self.limits = stream, ids, limits
         self._look_up = look_up
         self.kept: dict[str, PendingPrediction] = {}
@@ -93,11 +95,11 @@ class PendingPredictions:
         """The numbers of the rows of the journal that they are in."""
         self._left: dict[int, int] = {}
         self.empty: list[int] = []
-        """Rows in which nothing waits any longer."""
+        """Journal rows without pending predictions."""
         self.answered: dict[str, LabelledPrediction] = {}
-        """The latest labelled predictions; their labels are durable or being written."""
+        """The latest labelled predictions. Their labels are durable or being written."""
         self.bytes = 0
-        """Of the features that are kept."""
+        """Size of the kept features."""
         self.counts = PendingCounts()
 
     def keep(self, features: Any, now: float) -> tuple[str, PendingPrediction]:
@@ -137,11 +139,13 @@ class PendingPredictions:
                 self.empty.append(row)
 
     def claim(self, name: str, label: Any) -> PendingPrediction | None:
-        """What is to be learned with this label; None where it was learned before. Raises `LateLabelError`. What is
-        claimed is to be settled or released."""
+        """Take a prediction to learn it with this label, or return None if that label was learned already.
+
+        Raise LateLabelError if the label can't be learned. The caller must `settle` or `release` the prediction.
+        """
         if self.ids.parse_stream(name) != self.stream:
             self.counts.unknown += 1
-            raise LateLabelError(404, "unknown-id", "This id was never given out for a prediction of this model.")
+            raise LateLabelError(404, "unknown-id", "The id does not belong to a prediction of this model.")
         answered = self._find_answer(name)
         if answered is not None:
             before = answered.label
@@ -150,14 +154,14 @@ class PendingPredictions:
                 return None
             self.counts.changed_labels += 1
             raise LateLabelError(
-                409, "label-changed", f"This prediction was labelled {before!r} before: a label can't be taken back."
+                409, "label-changed", f"The prediction was already labelled {before!r}. A label can't be changed."
             )
         kept = self._pop_pending(name)
         if kept is None or self._is_old(kept.time):
             self._remove_from_row(name)
             self.counts.too_late += 1
             raise LateLabelError(
-                410, "expired-id", "This prediction no longer waits for its label: send its features with the label."
+                410, "expired-id", "The prediction has expired. Send its features together with the label instead."
             )
         self.answered[name] = LabelledPrediction(kept.time, label)
         self._claimed.add(name)
@@ -173,18 +177,18 @@ class PendingPredictions:
         return clock.now() - moment > self.limits.pending_seconds
 
     def settle(self, name: str) -> None:
-        """The label was learned."""
+        """Make the label of a claimed prediction final."""
         self._claimed.discard(name)
         self._remove_from_row(name)
 
     def release(self, name: str, kept: PendingPrediction) -> None:
-        """The label could not be learned: it may come again."""
+        """Make a claimed prediction pending again, because its label could not be learned."""
         self._claimed.discard(name)
         self.answered.pop(name, None)
         self.put(name, kept)
 
     def trim(self, now: float) -> None:
-        """Removes those that have waited too long, or are too many."""
+        """Drop predictions and labels that are too old or above the limits."""
         too_old, most = now - self.limits.pending_seconds, self.limits.pending
         while self.kept:
             name, kept = next(iter(self.kept.items()))
@@ -197,7 +201,7 @@ class PendingPredictions:
             name, answer = next(iter(self.answered.items()))
             if len(self.answered) <= most and answer.time >= too_old:
                 break
-            del self.answered[name]  # the journal knows it until it would have expired
+            del self.answered[name]  # the journal keeps it until it expires
 
     def current_counts(self) -> PendingCounts:
         return msgspec.structs.replace(self.counts, waiting=len(self.kept))

@@ -1,4 +1,4 @@
-"""Predicting by request: one example, some, or a stream of lines; what is predicted may wait for its label."""
+"""Prediction requests: one example, a list or a stream of lines. Predictions can be kept until their labels arrive."""
 
 from __future__ import annotations
 
@@ -17,38 +17,41 @@ from novikoff.server.models.validation import RequestError, check_features, deco
 from novikoff.server.ops import clock
 from novikoff.server.ops.metrics import Metrics
 
-EXAMPLES_BETWEEN_YIELDS = 100  # examples of a body
+EXAMPLES_BETWEEN_YIELDS = 100  # of one body, until other requests are handled
 encode = msgspec.json.encode
 
 
 class PredictService:
-    """By one model."""
+    """Predicts with one model."""
 
     def __init__(self, registry: ModelRegistry, served: ServedModel, numbers: Metrics) -> None:
         self.registry, self.served, self.numbers = registry, served, numbers
 
     async def body(self, body: bytes) -> PredictResponse | PredictionList:
-        """A body with one example, or with some."""
+        """Return the prediction for a JSON body with one example, or the predictions for a list of them."""
         request: PredictRequest = decode_body(self.served.decoders.prediction, body)
         if (request.features is msgspec.UNSET) == (request.examples is msgspec.UNSET):
-            raise RequestError('Say either "features" or "examples".', "invalid-body")
+            raise RequestError('Send either "features" or "examples".', "invalid-body")
         if request.features is not msgspec.UNSET:
             return self._one(request.features, keep=request.keep)
         examples: Any = request.examples
         most = self.registry.limits.examples
         if len(examples) > most:
-            sentence = f"A body may have {most:,} examples, but {len(examples):,} came: send them as lines."
-            raise RequestError(sentence, "too-many-examples")
+            detail = f"A body may have at most {most:,} examples, got {len(examples):,}. Send them as NDJSON lines."
+            raise RequestError(detail, "too-many-examples")
         answers = []
         for k, example in enumerate(examples, 1):
             answers.append(self._one(example.features, keep=request.keep))
             if k % EXAMPLES_BETWEEN_YIELDS == 0:
-                await asyncio.sleep(0)  # others want to be answered, too
+                await asyncio.sleep(0)  # let other requests run
         return PredictionList(answers)
 
     async def lines(self, blocks: AsyncIterator[bytes], *, keep: bool) -> AsyncIterator[bytes]:
-        """Lines of answers. What is wrong in the first block is raised, and has a status of its own; later on it is the
-        last line."""
+        """Return an iterator over blocks of response lines.
+
+        An error in the first block is raised, so that the response has an error status. A later error is the last
+        line of the response.
+        """
         answers = self._iter_responses(blocks, keep=keep)
         first = await anext(answers, b"")
 

@@ -1,6 +1,7 @@
-"""All that is served from one folder: models in their streams, and the journal behind them.
+"""The model registry: all models of a data folder with their streams, and the journal.
 
-Every change goes to the journal first and is made when it is safe there, on the loop's thread, in the journal's order.
+Every change is written to the journal first. When it is durable, it is applied on the event loop's thread, in the
+journal's order.
 """
 
 from __future__ import annotations
@@ -40,54 +41,58 @@ from novikoff.server.storage.journal import (
     StreamDeleted,
     find_answer,
 )
-from novikoff.server.storage.journal import open_read_only as on_disk
+from novikoff.server.storage.journal import open_read_only as open_journal_file
 
-FLUSH_INTERVAL_SECONDS = 0.25  # seconds until kept predictions are written
+FLUSH_INTERVAL_SECONDS = 0.25  # until kept predictions are written
 
 
 class ModelRegistry:
+    """All models of a data folder."""
+
     def __init__(self, folder: Path, limits: Limits, journal: Journal) -> None:
         self.folder, self.limits, self.journal = folder, limits, journal
         self.models: dict[str, ServedModel] = {}
         self.streams: dict[int, ModelGroup] = {}
         self.ids = SignedIds(journal.meta("id key"))
         self.said: list[str] = []
-        """What was found and mended when it was opened."""
+        """Messages about problems that were found and repaired when the folder was opened."""
         self.open = False
         self.reader = build_batch_engine(limits)
         self._names_in_creation: set[str] = set()
         self._flushing = False
 
     def start(self) -> None:
-        """Takes requests from now on, on the loop that runs."""
+        """Start the journal's thread and accept requests on the running event loop."""
         self.loop = asyncio.get_running_loop()
         self.writer = JournalWriter(self.journal, self.loop, self.limits.spare)
         self.writer.start()
         self.open = True
 
     async def stop(self) -> None:
-        """When all that waits is written."""
+        """Stop after all pending writes are done."""
         self.open = False
         await asyncio.gather(*self.flush(), return_exceptions=True)
         await asyncio.to_thread(self.writer.stop)
         self.journal.close()
 
     def written(self, write: Callable[[Journal], Any], size: int = 0) -> asyncio.Future[Any]:
-        """Call `write` in the next transaction; the future gets its result when it is durable, in the journal's order.
-        `size` is 0 for what is written also where the disk is full."""
+        """Call `write` in the next transaction. The future gets its result when it is durable, in the journal's order.
+
+        Jobs with `size` 0 are written even if the disk is full.
+        """
         return self.writer.submit(write, size)
 
     # --- Predictions that wait for labels ---
 
     def keep(self, served: ServedModel, features: Any, now: float) -> str:
-        """The id under which a prediction waits for its label. It is written by the way: nobody waits for that."""
+        """Keep a prediction for a late label, and return its id. It is written to the journal in the background."""
         if not self._flushing:
             self._flushing = True
             self.loop.call_later(FLUSH_INTERVAL_SECONDS, self.flush)
         return self.streams[served.stream].keep(features, now)
 
     def flush(self) -> list[asyncio.Task[None]]:
-        """Write new predictions to the journal, and remove those that no longer wait; return the tasks that do it."""
+        """Write new predictions to the journal and remove rows without pending ones; return the write tasks."""
         self._flushing = False
         tasks = []
         for stream in self.streams.values():
@@ -110,7 +115,7 @@ class ModelRegistry:
     # --- Memory ---
 
     def check_memory(self, name: str, needed: int) -> None:
-        """Raise RequestError if the memory does not suffice for an uploaded model."""
+        """Raise RequestError if there is not enough memory for an uploaded model."""
         limits, others = self.limits, sum(model.bytes for model in self.models.values())
         if needed > limits.max_model_bytes:
             raise RequestError(
@@ -139,8 +144,8 @@ class ModelRegistry:
         return served
 
     def _look_up(self, name: str) -> LabelledPrediction | None:
-        with on_disk(self.folder) as on:
-            found = find_answer(on, name)
+        with open_journal_file(self.folder) as connection:
+            found = find_answer(connection, name)
         return None if found is None else LabelledPrediction(found[0], json.loads(found[1]))
 
     def find(self, name: str) -> ServedModel:
@@ -155,16 +160,16 @@ class ModelRegistry:
     async def create(
         self, name: str, learner: Any, challenges: str | None, content: bytes | None = None
     ) -> ServedModel:
-        """A new model; `content` is the file of one that has learned elsewhere."""
+        """Create a model. For an uploaded model, `content` is its file."""
         if name in self.models or name in self._names_in_creation:
-            raise RequestError(f"There is a model {name!r} already.", "name-taken", 409)
+            raise RequestError(f"A model {name!r} already exists.", "name-taken", 409)
         if len(self.models) + len(self._names_in_creation) >= self.limits.models:
             raise RequestError(
-                f"There may be {self.limits.models} models, and so many there are.", "too-many-models", 409
+                f"The server has {self.limits.models} models, the maximum. Delete one first.", "too-many-models", 409
             )
         champion = None if challenges is None else self.find(challenges)
         if champion is not None and champion.role != CHAMPION:
-            raise RequestError(f"{challenges!r} is a challenger itself: name its champion.", "not-a-champion", 409)
+            raise RequestError(f"{challenges!r} is a challenger itself. Name its champion.", "not-a-champion", 409)
         if content is not None:
             self.check_memory(name, estimate_memory(learner, Growth()))
         self._names_in_creation.add(name)
@@ -191,7 +196,7 @@ class ModelRegistry:
                 raise RequestError(f"{champion.name!r} is no longer a champion.", "not-a-champion", 409)
             number, where, joined = journal.add_model(row)
             record_model(journal.connection, number, __version__, served.created, digest)
-            checkpoint.remove(self.folder, number)  # of a model that had this number and was rolled back
+            checkpoint.remove(self.folder, number)  # files of a model whose creation was rolled back
             if uploaded is not None:
                 journal.set_model(number, checkpoint=joined)
                 checkpoint.move_into_place(uploaded, self.folder, number, joined)
@@ -232,7 +237,7 @@ class ModelRegistry:
                 raise StreamDeleted
             if journal.champion(stream.id) == served.id and len(members) > 1:
                 raise RequestError(
-                    f"{served.name!r} has challengers: delete them first, or promote one.", "has-challengers", 409
+                    f"{served.name!r} has challengers. Delete them first, or promote one.", "has-challengers", 409
                 )
             journal.remove_model(served.id, served.stream)
 

@@ -1,5 +1,7 @@
-"""One model that is served: it predicts, it learns lines of the journal, it counts. The same lines in the same order
-give the same bytes, now or when the journal is replayed."""
+"""One model of the server: it predicts, learns lines of the journal, and keeps counters.
+
+The same lines in the same order give the same model, byte for byte, also when the journal is replayed.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,13 @@ from novikoff.learner_registry import name_of
 from novikoff.ledger import Ledger
 from novikoff.linear.auto import BinaryAuto
 from novikoff.memory_limit import format_size
-from novikoff.meta.default_learner import DEFAULT_LEARNER, find_default_learner
+from novikoff.model_factory import (
+    DEFAULT_LEARNER,
+    UNKNOWN_TASK,
+    ModelSettings,
+    build_model,
+    default_learner_inside,
+)
 from novikoff.model_file import from_bytes
 from novikoff.server.http.schemas import Counts, ModelInfo
 from novikoff.server.models.batch_engine import BatchEngine
@@ -39,23 +47,23 @@ from novikoff.server.models.validation import NAMED_DECODERS, RAW_DECODERS, Requ
 from novikoff.server.ops.limits import Limits
 
 RECENT_WINDOW_EXAMPLES = 1_000
-MAX_RUN_FEATURES = 4_096  # of an example of a run: longer ones are learned by themselves
+MAX_RUN_FEATURES = 4_096  # of one example of a run; longer examples are learned one by one
 NOT_LEARNED = "not-learned"
 CHAMPION, CHALLENGER = "champion", "challenger"
 
 
 @dataclass
 class LearnOutcome:
-    """What became of some lines."""
+    """The result of learning some lines."""
 
     examples: int = 0
     mistakes: int = 0
     updates: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     problem: Exception | None = None
-    """Why the first of those that were refused was."""
+    """The reason for the first refused example."""
     left_out: list[int] = field(default_factory=list)
-    """Which examples were refused, from 0 on."""
+    """Indices of the refused examples, from 0."""
 
     def leave_out(self, which: int, code: str, problem: Exception) -> None:
         self.refused[code] += 1
@@ -64,7 +72,7 @@ class LearnOutcome:
 
 
 class ComparisonBaseline(NamedTuple):
-    """The ledgers when a challenger joined, which its own and the champion's are compared from."""
+    """Counters at the moment when a challenger joined: comparisons with the champion start there."""
 
     examples: int
     mistakes: int
@@ -72,36 +80,38 @@ class ComparisonBaseline(NamedTuple):
 
 
 class ServedModel:
+    """A model with its role in a stream, its position in the journal, and its counters."""
+
     def __init__(self, name: str, learner: Any, limits: Limits, *, created: float, role: str = CHAMPION) -> None:
         self.name, self.learner, self.limits = name, learner, limits
         self.created, self.role = created, role
         self.id = self.stream = 0
         self.joined = 0
-        """The position in the stream after which it learns."""
+        """Position in the stream after which the model learns."""
         self.position = 0
-        """That of the last entry that it has learned."""
+        """Position of the last entry that the model has learned."""
         self.checkpoint: int | None = None
-        """That of the last entry that its file holds."""
+        """Position of the last entry that its file contains."""
         self.own = False
-        """Whether the stream is all that it has learned: False for an uploaded model."""
+        """Whether the model has learned nothing but this stream: False for an uploaded model."""
         self.past: ComparisonBaseline | None = None
         self.refused = 0
         self.recent: deque[tuple[int, int]] = deque()
         self._recent = 0
         self.broken: str | None = None
-        """What went wrong when it should have learned, where that was no fault of the example."""
+        """The error message if the model was stopped: it can neither learn nor predict."""
         self.bytes = 0
-        """The memory that it takes."""
+        """Memory of the model in bytes."""
         self._measured: Any = None
-        """The arrays for which that was found."""
+        """The arrays for which `bytes` was computed."""
         self.version = 0
-        """Changes when it learns."""
+        """Increases with each learned entry."""
         self.unsaved_examples = 0
-        """Examples that its file does not hold."""
+        """Number of examples that its file does not contain."""
         self._named_state: Any = None
-        """The learner's state in which it is known to take features by name."""
+        """The learner's state for which features are known to be names."""
         self.label_order = LabelOrder(warns=False)
-        """How often the label has changed since this process serves the model."""
+        """Counts label changes since the server was started."""
 
     @property
     def ledger(self) -> Ledger:
@@ -113,26 +123,26 @@ class ServedModel:
 
     @property
     def encoding(self) -> Encoding | None:
-        """Encodes raw rows, where the model was trained from files."""
+        """The encoding of raw rows if the model was trained from files, else None."""
         state = state_of(self.learner)
         return None if get_encoding(state) is None else get_served_encoding(state, self.name)
 
     @property
     def decoders(self) -> RequestDecoders:
-        """Of requests to this model."""
+        """The decoders for requests to this model."""
         is_named = self._named_state is not None and self._named_state is state_of(self.learner)
         return NAMED_DECODERS if is_named or self.encoding is None else RAW_DECODERS
 
     def quarantine(self, needed: int, limit: int) -> None:
-        """Stop this model, and no other: it would need more memory than it may take."""
+        """Stop only this model because it would exceed its memory limit."""
         self.broken = (
-            f"{self.name!r} is stopped: it would need {format_size(needed)} of memory, but {format_size(limit)} are"
-            " allowed. Nothing is lost: start the server with a larger --max-model-memory or --max-server-memory, or"
-            " delete the model."
+            f"{self.name!r} is stopped: it needs {format_size(needed)} of memory, but the limit is"
+            f" {format_size(limit)}. No data is lost. Start the server with a larger --max-model-memory or"
+            " --max-server-memory, or delete the model."
         )
 
     def measure(self) -> None:
-        """Update `bytes` where the model has grown."""
+        """Update `bytes` if the model has grown."""
         state = state_of(self.learner)
         if state is not None and state.updater is not self._measured:
             self._measured, self.bytes = state.updater, state.bytes_used()
@@ -148,7 +158,7 @@ class ServedModel:
     # --- Predicting ---
 
     def predict(self, features: Any) -> tuple[Any, float]:
-        """The label, None before anything was learned, and the score of it."""
+        """Return the predicted label, or None before anything was learned, and its score."""
         self.check()
         if not self.has_learned:
             return None, 0.0
@@ -158,17 +168,17 @@ class ServedModel:
             raise RequestError(str(problem), "not-predicted") from None
 
     def predict_run(self, run: LineRun) -> Iterator[tuple[Any, float]]:
-        """The same for a run of lines."""
+        """Return an iterator over the predicted labels and scores of a run of lines."""
         self.check()
         try:
             return zip(*self.batch_engine.predict(self.learner, run), strict=True)
-        except NovikoffError:  # said again by the example that it is about
+        except NovikoffError:  # predict one by one, so that the error names its example
             return (self.predict(run.features(i)) for i in range(len(run)))
 
     # --- Learning ---
 
     def learn(self, body: bytes) -> LearnOutcome:
-        """The lines of one entry; what the learner can't take is left out and counted."""
+        """Learn the lines of one journal entry. Examples that the learner refuses are left out and counted."""
         before, outcome = self._counts(), LearnOutcome()
         if b"\n" not in body[:-1]:
             self._learn_line(body, outcome, 0)
@@ -189,7 +199,7 @@ class ServedModel:
         return outcome
 
     def _learn_run(self, run: LineRun, outcome: LearnOutcome, done: int) -> None:
-        """`done`: how many examples there are before it."""
+        """Learn a run of lines; `done` is the number of examples before it."""
         while len(run):
             try:
                 self.batch_engine.learn(self.learner, run, self.label_order)
@@ -209,23 +219,23 @@ class ServedModel:
         return build_batch_engine(self.limits)
 
     def _learn_line(self, line: bytes, outcome: LearnOutcome, done: int) -> None:
-        lesson = RAW_DECODERS.lesson.decode(line)
+        example = RAW_DECODERS.labelled.decode(line)
         try:
             try:
-                self.learner.learn_one(self._encode(lesson.features), lesson.label)
+                self.learner.learn_one(self._encode(example.features), example.label)
             except TooManyLabelsError as problem:
                 if not self._takes_third_class(problem):
                     raise
-                self.learner.learn_one(self._encode(lesson.features), lesson.label)
-        except ModelTooLarge:  # no fault of the example: it stays in the journal
+                self.learner.learn_one(self._encode(example.features), example.label)
+        except ModelTooLarge:  # the model is stopped; the example is valid and stays in the journal
             raise
         except (NovikoffError, RequestError) as problem:
             outcome.leave_out(done, getattr(problem, "code", NOT_LEARNED), problem)
         else:
-            count_label(self.label_order, self.learner, lesson.label)
+            count_label(self.label_order, self.learner, example.label)
 
     def _encode(self, features: Any) -> Any:
-        """Return features as the learner takes them. Once names were learned, they are taken as they are."""
+        """Return features as the input of the learner. Once names were learned, they are used unchanged."""
         state = state_of(self.learner)
         if state is not None and state is self._named_state:
             return features
@@ -235,28 +245,31 @@ class ServedModel:
         return encode(features)
 
     def _takes_third_class(self, problem: BaseException | None) -> bool:
-        """Convert Auto to many classes where a third label has arrived; return whether that was done."""
+        """Convert Auto to its multiclass form if a third label has arrived; return whether it was converted."""
         if not (isinstance(problem, TooManyLabelsError) and isinstance(self.learner, BinaryAuto)):
             return False
         self.learner, self.label_order = to_multiclass(self.learner), self.label_order.with_class_numbers()
         return True
 
     def is_near_a_bound(self, terms: int, labels: int) -> bool:
-        """Return whether this many more features and labels may exceed the limits of a model."""
+        """Return whether adding this many features and labels might exceed the limits of a model."""
         state, limits = state_of(self.learner), self.limits
         known = (0, 0) if state is None else (state.features, len(state.labels))
         return known[0] + terms > limits.known_features or known[1] + labels > limits.classes
 
     def check_bounds(self, features: Any, label: Any) -> None:
-        """Raises Refused for an example that brings more than the model may know. Asked before a lesson is written, and
-        never again: what is in the journal is learned, whatever the bounds are then."""
+        """Raise RequestError if an example would exceed the limits of features or labels of the model.
+
+        This is checked only before an example is journaled. Journaled examples are always learned, also if limits are
+        lowered later.
+        """
         state, limits = state_of(self.learner), self.limits
         if state is None:
             return
         if self.encoding is not None and self.encoding.grows:
             try:
                 features = self.encoding.example(features)
-            except InputError:  # which is said when it is learned
+            except InputError:  # reported when it is learned
                 return
         if not self.is_near_a_bound(len(features), 1):
             return
@@ -264,11 +277,11 @@ class ServedModel:
         grows = self.encoding is None or self.encoding.grows
         if grows and state.features + sum(name not in known for name in features) > limits.known_features:
             raise RequestError(
-                f"The model knows {state.features:,} features; more than {limits.known_features:,} are not allowed.",
+                f"The model has {state.features:,} features, and may have at most {limits.known_features:,}.",
                 "too-many-model-features",
             )
         if len(state.labels) >= limits.classes and label not in state.labels.known():
-            raise RequestError(f"The model knows {limits.classes:,} labels; more are not allowed.", "too-many-labels")
+            raise RequestError(f"The model has {limits.classes:,} labels, the maximum.", "too-many-labels")
 
     def _counts(self) -> tuple[int, int, int]:
         ledger = self.ledger
@@ -283,7 +296,7 @@ class ServedModel:
         while self._recent - (self.recent[0][0] if self.recent else 0) >= RECENT_WINDOW_EXAMPLES:
             self._recent -= self.recent.popleft()[0]
 
-    # --- Telling ---
+    # --- Description ---
 
     def counts(self) -> Counts:
         ledger = self.ledger
@@ -304,11 +317,11 @@ class ServedModel:
         )
 
     def warnings(self) -> list[str]:
-        """Return what makes the model doubtful: that it is stopped, labels in long runs, columns that it ignores."""
+        """Return reasons to doubt the model: it is stopped, labels arrive in long runs, or columns are ignored."""
         found = [] if self.broken is None else [self.broken]
         if self.label_order.is_sorted:
             found.append(
-                f"{self.label_order.describe('The stream')} If the examples come from a sorted file, shuffle it."
+                f"{self.label_order.describe('The stream')} If the examples are read from a sorted file, shuffle it."
             )
         ignored = None if self.encoding is None else self.encoding.describe_unknown()
         return found if ignored is None else [*found, ignored]
@@ -321,7 +334,7 @@ class ServedModel:
 
 
 def build_batch_engine(limits: Limits) -> BatchEngine:
-    """What reads lines of many examples."""
+    """Return the engine that learns and predicts many lines at once."""
     return BatchEngine(
         most_features=max(1, min(limits.features, MAX_RUN_FEATURES)), longest_name=max(1, min(limits.name, 1_000))
     )
@@ -344,37 +357,42 @@ def create_learner(name: str, settings: dict[str, Any]) -> Any:
                 if _is_online(scheme_registry.model_class(n))
             )
         )
-        raise RequestError(f"There is no learner {name!r}; there are {known}.", "unknown-learner")
+        raise RequestError(f"Unknown learner {name!r}. Available learners: {known}.", "unknown-learner")
     if not _is_online(learner_class):
-        raise RequestError(f"{name} is not learned one example at a time: it can't be served.", "not-online")
+        raise RequestError(f"{name} does not learn online: the server needs learn_one.", "not-online")
     allowed = sorted(setting_defaults_of(learner_class))
     unknown = sorted(set(settings) - set(allowed))
     if unknown:
         raise RequestError(
-            f"{name} has no setting {', '.join(map(repr, unknown))}; it has {', '.join(allowed)}.", "unknown-setting"
+            f"{name} has no setting {', '.join(map(repr, unknown))}. Its settings are {', '.join(allowed)}.",
+            "unknown-setting",
         )
     try:
-        complete = {**learner_registry.variant_settings(name), **settings}
-        if "estimator" in allowed:
-            complete["estimator"] = _create_inner_learner(learner_class, complete.pop("estimator", None), complete)
-        learner = learner_class(**complete)
+        learner = build_model(_read_model_settings(name, settings, learner_class), UNKNOWN_TASK)
         check_settings(learner)
     except (NovikoffError, TypeError, ValueError, AttributeError) as problem:
-        raise RequestError(f"{name} can't be made with these settings: {problem}", "invalid-settings") from None
+        raise RequestError(f"Invalid settings for {name}: {problem}", "invalid-settings") from None
     return learner
 
 
-def _create_inner_learner(scheme: Any, asked: Any, settings: dict[str, Any]) -> Any:
-    """Return the learner inside a scheme: as asked for by name and settings, else the default for that scheme."""
-    if asked is not None and not isinstance(asked, dict):
-        return asked  # which the scheme refuses
-    asked = asked or {}
-    return create_learner(asked.get("name", find_default_learner(scheme, settings)), asked.get("settings", {}))
+def _read_model_settings(name: str, settings: dict[str, Any], model_class: Any) -> ModelSettings:
+    """Return the settings of a model; those of a scheme hold its learner as `estimator`, by name and settings."""
+    if "estimator" not in setting_defaults_of(model_class):
+        return ModelSettings(name, settings, multiclass="binary")
+    own = {key: value for key, value in settings.items() if key != "estimator"}
+    inner = settings.get("estimator") or {}
+    if isinstance(inner, dict):  # the scheme refuses everything else
+        inner = create_learner(inner.get("name", default_learner_inside(model_class, own)), inner.get("settings", {}))
+    if name == "online-to-batch":
+        return ModelSettings(inner, online_to_batch=own)
+    return ModelSettings(inner, multiclass=name, multiclass_settings=own)
 
 
 def precompile(learner: Any) -> None:
-    """Compiles what this kind of learner needs, with one that is thrown away: not while others wait. Raises Refused for
-    one that can't learn from a stream whose features are not known beforehand."""
+    """Compile the kernels of this kind of learner with a temporary model, so that no request waits for it.
+
+    Raise RequestError if the learner can't learn from a stream whose features are not known in advance.
+    """
     trial = build_unfitted(learner)
     try:
         with contextlib.suppress(LabelError):
@@ -382,11 +400,11 @@ def precompile(learner: Any) -> None:
             trial.predict_one({"a": 1.0})
             trial.learn_one({"b": 1.0}, "x")
     except NovikoffError as problem:
-        raise RequestError(f"This learner can't be served: {problem}", "not-online") from None
+        raise RequestError(f"This learner can't learn from a stream: {problem}", "not-online") from None
 
 
 def precompile_lines() -> None:
-    """What streams of lines need, likewise; in a thread, when the server starts."""
+    """Compile the kernels for streams of lines. The server does it in a thread when it starts."""
     trial = ServedModel("", create_learner(DEFAULT_LEARNER, {}), Limits(), created=0.0)
     trial.learn(b'{"features":{"a":1},"label":"x"}\n{"features":{"b":1},"label":"y"}\n' * 10)
     for run in trial.batch_engine.runs(b'{"features":{"a":1}}\n' * 10):
@@ -395,22 +413,22 @@ def precompile_lines() -> None:
 
 
 def try_precompile(learner: Any) -> None:
-    """The same for a model that may be of any kind."""
+    """Compile the kernels of an uploaded model of any kind; errors are ignored."""
     with contextlib.suppress(RequestError):
         precompile(learner)
 
 
 def load_uploaded(content: bytes) -> Any:
-    """Return the model in a file that a client has sent, after a copy of it has predicted and learned one example.
+    """Return the model in an uploaded file, after a copy of it has predicted and learned one example.
 
-    `from_bytes` verifies the file, which may be made by hand. The trial finds what a valid model can't do when it is
-    served, such as one whose kernel is a Python function.
+    `from_bytes` verifies the file, which may be forged. The trial finds valid models that can't be served, such as
+    those whose kernel is a Python function.
     """
     try:
         learner, trial = from_bytes(content, "the file"), from_bytes(content, "the file")
         if not _is_online(type(learner)):
             raise RequestError(
-                f"{type(learner).__name__} is not learned one example at a time: it can't be served.", "not-online"
+                f"{type(learner).__name__} does not learn online: the server needs learn_one.", "not-online"
             )
         state = require_state(learner)
         encoded = get_encoder(trial)(_build_trial_features(state))
@@ -421,12 +439,12 @@ def load_uploaded(content: bytes) -> Any:
     except RequestError:
         raise
     except NovikoffError as problem:
-        raise RequestError(f"The file can't be served: {problem}", "invalid-model-file") from None
+        raise RequestError(f"Invalid model file: {problem}", "invalid-model-file") from None
     return learner
 
 
 def _build_trial_features(state: Any) -> Any:
-    """An example that every model with such a state takes."""
+    """Return an example that every model with such a state accepts."""
     encoding = get_encoding(state)
     if encoding is not None:
         encoding.check(state.features)

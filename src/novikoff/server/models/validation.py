@@ -1,4 +1,4 @@
-"""Lines of examples, from bytes to what can be learned, and the sentences about those that can't be."""
+"""Validation of request bodies: decoding, limits of features and labels, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class RequestDecoders(NamedTuple):
-    """Decoders of requests, by what a model takes."""
+    """Decoders of the request bodies for one kind of model."""
 
-    lesson: msgspec.json.Decoder[Any]
+    labelled: msgspec.json.Decoder[Any]
     example: msgspec.json.Decoder[Any]
     prediction: msgspec.json.Decoder[Any]
 
 
 NAMED_DECODERS = RequestDecoders(*map(msgspec.json.Decoder, (NamedLearnRequest, NamedExample, NamedPredictRequest)))
-"""Features by name."""
+"""For models that accept only named features."""
 RAW_DECODERS = RequestDecoders(*map(msgspec.json.Decoder, (LearnRequest, Example, PredictRequest)))
-"""Raw rows, too: for models that were trained from files, and for lines of the journal, which are good already."""
+"""For models trained from files, which also accept raw rows, and for lines of the journal, which are valid already."""
 RAW_FEATURES_DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(RawFeatures)
 
 
 class RequestError(Exception):
-    """A request that is answered with an error. `code` is stable: programs compare it, the sentence is for people."""
+    """A request that fails with an error response. `code` is stable and meant for programs, the message for people."""
 
     learned: int | None = None
-    """Examples of the same request that were learned before the error."""
+    """Number of examples of the same request that were learned before the error."""
 
     def __init__(self, sentence: str, code: str = "invalid-example", status: int = 422, headers: Headers = ()) -> None:
         super().__init__(sentence)
@@ -54,13 +54,11 @@ def decode_body(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as problem:
-        raise RequestError(f"The body is not as it should be: {_format_problem(problem)}.", "invalid-body") from None
+        raise RequestError(f"Invalid body: {_format_problem(problem)}.", "invalid-body") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise RequestError(f"The body is no JSON: {_format_problem(problem)}.", "invalid-json", 400) from None
+        raise RequestError(f"The body is not valid JSON: {_format_problem(problem)}.", "invalid-json", 400) from None
     except RecursionError:
-        raise RequestError(
-            "The body is no JSON that can be read: it is nested too deeply.", "invalid-json", 400
-        ) from None
+        raise RequestError("The JSON of the body is nested too deeply.", "invalid-json", 400) from None
 
 
 def _format_problem(problem: Exception) -> str:
@@ -73,13 +71,14 @@ def check_features(features: Any, limits: Limits) -> None:
         return
     if len(features) > limits.features:
         raise RequestError(
-            f"An example may have {limits.features:,} features, but this one has {len(features):,}.",
+            f"An example may have at most {limits.features:,} features, got {len(features):,}.",
             "too-many-features",
         )
     longest = max(map(len, features), default=0)
     if longest > limits.name:
         raise RequestError(
-            f"The name of a feature may have {limits.name:,} characters, but one has {longest:,}.", "name-too-long"
+            f"The name of a feature may have at most {limits.name:,} characters, got one with {longest:,}.",
+            "name-too-long",
         )
     names = "".join(features)
     if not names.isascii():
@@ -92,7 +91,7 @@ def check_text(text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise RequestError(
-            "Names and labels must be texts of whole characters; one has half a surrogate pair."
+            "Names and labels must be valid Unicode. One of them has a lone surrogate, which UTF-8 can't encode."
         ) from None
 
 
@@ -101,24 +100,22 @@ def check_label(label: Any, limits: Limits) -> None:
         if isinstance(one, str):
             if len(one) > limits.name:
                 raise RequestError(
-                    f"A label may have {limits.name:,} characters, but this one has {len(one):,}.", "label-too-long"
+                    f"A label may have at most {limits.name:,} characters, got {len(one):,}.", "label-too-long"
                 )
             check_text(one)
         elif isinstance(one, float) and not one.is_integer():
-            raise RequestError(
-                f"A label is a text, a whole number or a truth value, but {one!r} came.", "invalid-label"
-            )
+            raise RequestError(f"A label must be a string, an integer or a boolean, got {one!r}.", "invalid-label")
         elif not isinstance(one, bool) and abs(one) > MAX_LABEL_NUMBER:
-            raise RequestError(f"A label that is a number must be of size up to 1e15, got {one!r}.", "invalid-label")
+            raise RequestError(f"The absolute value of a label must be at most 1e15, got {one!r}.", "invalid-label")
 
 
 def encode_line(features: Any, label: Any) -> bytes:
-    """A lesson as the journal keeps it."""
+    """Return a labelled example as a line of the journal."""
     return msgspec.json.encode(LearnRequest(label=label, features=features)) + b"\n"
 
 
 def count_label(order: LabelOrder, model: Any, label: Any) -> None:
-    """Count the label of an example that the model has learned; sets of labels and rankings are not counted."""
+    """Record the label of a learned example in `order`. Sets of labels and rankings are ignored."""
     if not isinstance(label, list | dict):
         labels = state_of(model).labels
         order.add_one(int(labels.sign(label)) if isinstance(labels, BinaryLabels) else labels.number(label))

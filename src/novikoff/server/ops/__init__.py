@@ -1,1 +1,1 @@
-"""Operation: limits, logs, metrics, audit, maintenance."""
+"""Operations: limits, logs, metrics, the audit log and maintenance."""

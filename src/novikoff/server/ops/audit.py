@@ -1,7 +1,8 @@
-"""The audit log: one line of JSON for each action of an administrator and for refused requests, never with a secret.
+"""The audit log: one line of JSON for each administrative action and for refused requests, without secrets.
 
-Refused requests come from strangers, so they are written one a second (a hundred at once), and the line after says how
-many were left out; the log is cut into files of one size, of which the last few are kept. So it can't fill the disk.
+Unauthenticated clients can cause refused requests. So these are limited to one line per second, with a burst of 100,
+and the next line gives the number of omitted ones. The log is rotated by size and old files are deleted, so it can't
+fill the disk.
 """
 
 from __future__ import annotations
@@ -20,23 +21,24 @@ from novikoff.server.http.rate_limit import TokenBucket
 AUDIT_FILE = "audit.log"
 SECRET_PATTERN = re.compile(r"nvk_[^/?&\s]*")
 MAX_PATH_CHARACTERS = 200
-"""Characters of a path."""
 log = logging.getLogger("novikoff.server")
 
 
 class AuditLog:
+    """The audit log of a data folder, in the file audit.log."""
+
     def __init__(self, folder: Path, *, size: int = 16 << 20, kept: int = 5) -> None:
-        """Files grow to `size` bytes; `kept` older ones stay, as audit.log.1 (the latest) and so on."""
+        """Open the log. A file is rotated at `size` bytes; `kept` older files stay, audit.log.1 being the latest."""
         self._path = folder / AUDIT_FILE
         self._size, self._kept = size, kept
         self._file: int | None = None
         self._written = 0
         self._refusals = TokenBucket(rate=1.0, most=100.0)
         self.left_out = 0
-        """Refused requests since the last line that were not written."""
+        """Number of refused requests omitted since the last line."""
 
     def action(self, event: str, **about: Any) -> None:
-        """Record what an administrator did; requests that failed share the rate of refused ones."""
+        """Record an administrative action. Failed requests share the rate limit of refused ones."""
         if about.get("status", 0) >= 400 and not self._may_write(about):
             return
         self._write({"event": event, **about})
@@ -46,7 +48,7 @@ class AuditLog:
             self._write({"event": "refused", **about})
 
     def _may_write(self, about: dict[str, Any]) -> bool:
-        """Return whether the rate allows a line, and add to it how many were left out before."""
+        """Return whether the rate limit allows a line. Add the number of omitted requests to `about`."""
         if self._refusals.wait(time.monotonic()) > 0:
             self.left_out += 1
             return False

@@ -1,8 +1,8 @@
 """A wall clock that does not jump.
 
-Ages are differences of wall-clock times: of pending predictions, idempotency keys and journal entries. When the clock
-of the machine is set forward by days, all of them would expire at once. So the server reads the wall clock once, when
-it starts, and counts on with a clock that only runs forward.
+Pending predictions, idempotency keys and journal entries expire by age, a difference of wall-clock times. If the system
+clock is set forward by days, all of them would expire at once. So the server reads the wall clock only at its start,
+and adds the time of a monotonic clock.
 """
 
 from __future__ import annotations
@@ -10,20 +10,18 @@ from __future__ import annotations
 import time
 
 MIN_JUMP_SECONDS = 60.0
-"""Differences between both clocks below this are corrections, not jumps."""
-
-
+"""Smaller differences between both clocks are corrections, not jumps."""
 MONOTONIC_CLOCK_ID = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""Of Linux: a monotonic clock that counts on while the machine is suspended."""
+"""On Linux, a monotonic clock that includes the time in which the machine is suspended."""
 
 
 def read_monotonic() -> float:
-    """Return seconds since an arbitrary moment."""
+    """Return the seconds since an arbitrary fixed time."""
     return time.clock_gettime(MONOTONIC_CLOCK_ID)
 
 
 class SteadyClock:
-    """Seconds since 1970, by the wall clock at the start and a monotonic clock from then on.
+    """Seconds since 1970: the wall clock at the start plus the time of a monotonic clock since then.
 
     >>> clock = SteadyClock()
     >>> 0 <= clock.now() - time.time() + 1 < 2
@@ -39,7 +37,7 @@ class SteadyClock:
         return self._offset + read_monotonic()
 
     def new_jump(self) -> float | None:
-        """Return by how many seconds the clock of the machine has jumped, once for each jump; None without one."""
+        """Return the seconds by which the system clock has jumped since the last call, or None."""
         ahead = time.time() - self.now()
         if abs(ahead - self._reported) < MIN_JUMP_SECONDS:
             return None

@@ -1,4 +1,4 @@
-"""Every bound of the service, with its default: what a request may ask for, and what is kept how long."""
+"""All limits of the server with their defaults: sizes, rates, time-outs and retention."""
 
 from __future__ import annotations
 
@@ -15,111 +15,113 @@ def _limit_field(default: int, option: str, sentence: str) -> int:
 
 
 def _own_option_field(sentence: str) -> int:
-    """A size with an option of its own, --max-…; 0 stands for a share of the machine's memory."""
+    """Return a field for a memory size, whose option the CLI defines; 0 stands for a share of the machine's memory."""
     return field(default=0, metadata={"sentence": sentence, "own_option": True})
 
 
 DAY_SECONDS = 86_400
 MODEL_MEMORY_FRACTION, SERVER_MEMORY_FRACTION = 0.25, 0.5
-"""Of the memory. The rest is for copies: of arrays that grow, and of a model while it is written to its file."""
+"""Shares of the memory. The rest is for copies: of growing arrays, and of a model while it is written to its file."""
 MEMORY_SLACK_DIVISOR = 16
-"""An entry of the journal may exceed the limit by this part: admission estimates what it will need."""
+"""A journal entry may exceed the memory limit by 1/16, because admission only estimates its demand."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes are in bytes, times in seconds; a rate of 0 is no limit."""
+    """Limits of a server. Sizes are in bytes, times in seconds; a rate of 0 means unlimited."""
 
-    body: int = _limit_field(8 << 20, "--max-body-bytes", "Of one JSON body.")
-    head: int = _limit_field(32 << 10, "--max-header-bytes", "Of the head of a request.")
-    upload: int = _limit_field(256 << 20, "--max-upload-bytes", "Of a model file.")
+    body: int = _limit_field(8 << 20, "--max-body-bytes", "Size of a JSON body.")
+    head: int = _limit_field(32 << 10, "--max-header-bytes", "Size of the head of a request.")
+    upload: int = _limit_field(256 << 20, "--max-upload-bytes", "Size of an uploaded model file.")
     line: int = _limit_field(
-        1 << 20, "--max-line-bytes", "Of one line of a stream; streams themselves may be of any length."
+        1 << 20, "--max-line-bytes", "Size of one line of a stream; the length of streams is unlimited."
     )
-    examples: int = _limit_field(10_000, "--max-batch-examples", "In one JSON body.")
-    features: int = _limit_field(100_000, "--max-example-features", "In one example.")
-    name: int = _limit_field(1_000, "--max-name-length", "Characters in the name of a feature or in a label.")
-    known_features: int = _limit_field(10_000_000, "--max-model-features", "Different features in one model.")
-    classes: int = _limit_field(100_000, "--max-classes", "Different labels in one model.")
-    models: int = _limit_field(100, "--max-models", "In one server.")
+    examples: int = _limit_field(10_000, "--max-batch-examples", "Examples in one JSON body.")
+    features: int = _limit_field(100_000, "--max-example-features", "Features of one example.")
+    name: int = _limit_field(1_000, "--max-name-length", "Characters of a feature name or a label.")
+    known_features: int = _limit_field(10_000_000, "--max-model-features", "Features of one model.")
+    classes: int = _limit_field(100_000, "--max-classes", "Labels of one model.")
+    models: int = _limit_field(100, "--max-models", "Models of the server.")
     pending: int = _limit_field(
         100_000,
         "--max-pending",
-        "Predictions that wait for their labels, in one stream: beyond that the oldest are forgotten.",
+        "Pending predictions of one stream; above this number the oldest are dropped.",
     )
-    pending_bytes: int = _limit_field(256 << 20, "--max-pending-bytes", "Bytes of their features.")
+    pending_bytes: int = _limit_field(
+        256 << 20, "--max-pending-bytes", "Size of the features of a stream's pending predictions."
+    )
     pending_seconds: int = _limit_field(
-        7 * 86_400, "--max-pending-seconds", "How long a prediction waits for its label."
+        7 * 86_400, "--max-pending-seconds", "Time after which a pending prediction expires."
     )
-    keys: int = _limit_field(
-        1_000_000, "--max-idempotency-keys", "Idempotency keys that are remembered, in one stream."
+    keys: int = _limit_field(1_000_000, "--max-idempotency-keys", "Stored idempotency keys of one stream.")
+    keys_seconds: int = _limit_field(
+        86_400, "--max-idempotency-seconds", "Time after which an idempotency key expires."
     )
-    keys_seconds: int = _limit_field(86_400, "--max-idempotency-seconds", "How long they are.")
     rate: int = _limit_field(
         0,
         "--max-requests-per-second",
-        "Requests a second of one client: a token, or an address where there are no tokens.",
+        "Requests per second of one client: a token, or a network address without tokens.",
     )
-    concurrent: int = _limit_field(512, "--max-concurrent-requests", "Requests at the same time.")
+    concurrent: int = _limit_field(512, "--max-concurrent-requests", "Concurrent requests.")
     client_requests: int = _limit_field(
         128,
         "--max-client-requests",
-        "Requests of one client at the same time, slow bodies and event streams included; 0 without end.",
+        "Concurrent requests of one client, including slow bodies and event streams; 0 for unlimited.",
     )
     client_connections: int = _limit_field(
-        384, "--max-client-connections", "Open connections of one client; 0 without end."
+        384, "--max-client-connections", "Open connections of one client; 0 for unlimited."
     )
     head_seconds: int = _limit_field(
-        10, "--max-header-seconds", "How long a client may take for the head of a request."
+        10, "--max-header-seconds", "Time in which the head of a request must arrive completely."
     )
-    body_seconds: int = _limit_field(30, "--max-body-seconds", "How long it may take for the next piece of a body.")
+    body_seconds: int = _limit_field(
+        30, "--max-body-seconds", "Time in which the next part of a request body must arrive."
+    )
     body_rate: int = _limit_field(
         256,
         "--min-body-bytes-per-second",
-        "Bytes a second at which JSON and model files must arrive; streams of lines may be slower; 0 for any rate.",
+        "Minimum rate of JSON bodies and model files, in bytes per second; 0 for no minimum. Streams may be slower.",
     )
     body_rate_seconds: int = _limit_field(
-        30, "--body-rate-grace-seconds", "How long a body may take before that rate is asked for."
+        30, "--body-rate-grace-seconds", "Time after which the minimum rate of a body is enforced."
     )
     answer_seconds: int = _limit_field(
-        30, "--max-response-seconds", "How long it may take to fetch the next piece of an answer."
+        30, "--max-response-seconds", "Time in which the client must read the next part of a response."
     )
     checkpoint_examples: int = _limit_field(
-        1_000_000, "--checkpoint-examples", "A model is written to the disk after so many examples …"
+        1_000_000, "--checkpoint-examples", "A model is saved after this number of new examples."
     )
     checkpoint_seconds: int = _limit_field(
-        60, "--checkpoint-seconds", "… or so long after the first that is not in its file."
+        60, "--checkpoint-seconds", "A model is saved this long after its first unsaved example."
     )
-    log_lines: int = _limit_field(
-        10, "--max-log-lines", "Lines of one kind that the log takes in a second; 0 without end."
-    )
+    log_lines: int = _limit_field(10, "--max-log-lines", "Log lines of one kind per second; 0 for unlimited.")
     retain_days: int = _limit_field(
         0,
         "--retain-days",
-        "Days that examples stay in the journal once they are in a model's file, and predictions wait for labels at"
-        " most; 0 for ever: certificates need all examples.",
+        "Days after which examples that are in a model's file are deleted from the journal, and pending predictions"
+        " expire; 0 for never. Certificates need all examples.",
     )
     journal_bytes: int = _limit_field(
         0,
         "--max-journal-bytes",
-        "How large the journal may grow before the oldest examples that are in models' files leave it; 0 without end.",
+        "Size of the journal above which the oldest examples that are in models' files are deleted; 0 for unlimited.",
     )
     housekeeping_ms: int = _limit_field(
-        500, "--maintenance-interval-ms", "Milliseconds between looks at what is to be saved or to leave the journal."
+        500, "--maintenance-interval-ms", "Milliseconds between checks for models to save and entries to delete."
     )
     model_memory: int = _own_option_field(
-        "Memory that one model may take, such as 512M or 2G (default: a quarter of the machine's or control group's)."
+        "Memory limit of one model, such as 512M or 2G (default: a quarter of the machine's or control group's memory)."
     )
-    server_memory: int = _own_option_field("Memory that all models may take (default: half of it).")
+    server_memory: int = _own_option_field("Memory limit of all models together (default: half of the memory).")
     spare: int = _limit_field(
-        32 << 20, "--min-free-disk-bytes", "Disk that is left free: with less, learning is refused."
+        32 << 20, "--min-free-disk-bytes", "Disk space that stays free; with less, learning is refused."
     )
 
     def __post_init__(self) -> None:
         for setting in fields(self):
             value = getattr(self, setting.name)
             if type(value) is not int or value < 0:
-                raise InputError(f"{setting.name} must be a whole number of at least 0, but is {value!r}.")
+                raise InputError(f"{setting.name} must be an integer of at least 0, got {value!r}.")
 
     @cached_property
     def max_model_bytes(self) -> int:
@@ -131,10 +133,10 @@ class Limits:
 
     @classmethod
     def given(cls, settings: dict[str, Any]) -> Limits:
-        """From settings of which some may not have been given."""
+        """Create limits from settings by name; None and missing settings mean the default."""
         known = {setting.name for setting in fields(cls)}
         chosen = {name: value for name, value in settings.items() if name in known and value is not None}
-        if chosen.get("retain_days"):  # what waits for a label is data of clients as well
+        if chosen.get("retain_days"):  # pending predictions are client data, too
             chosen["pending_seconds"] = min(
                 chosen.get("pending_seconds", cls.pending_seconds), chosen["retain_days"] * DAY_SECONDS
             )

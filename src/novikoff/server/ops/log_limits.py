@@ -1,7 +1,7 @@
-"""A rate limit for log lines: clients that send bad requests can't fill the disk or hide other lines.
+"""A rate limit for log lines, so that clients with invalid requests can't fill the disk or hide other lines.
 
-Lines of one kind (the same logger, level and message template) share a budget. The first line after a pause carries the
-number of lines that were suppressed, and `report` gives the numbers of kinds that have fallen silent.
+Lines of one kind (the same logger, level and message template) share a budget. The first line after a pause has the
+number of suppressed lines, and `report` returns the numbers for kinds without further lines.
 """
 
 from __future__ import annotations
@@ -14,24 +14,27 @@ from collections.abc import Callable
 from novikoff.server.http.rate_limit import TokenBucket
 
 MAX_LINE_KINDS = 1_000
-"""Kinds that are counted one by one; further ones share one budget."""
+"""Kinds with a budget of their own; further kinds share one budget."""
 LineKind = tuple[str, int, str]
 OTHER_LINES: LineKind = ("novikoff.server", logging.WARNING, "other lines")
 
 
 class LogRateLimit(logging.Filter):
-    """At most `per_second` lines of one kind a second; 0 means unlimited. `suppressed` is the total so far."""
+    """A filter that passes at most `per_second` lines of one kind per second; 0 means unlimited.
+
+    `suppressed` counts all suppressed lines.
+    """
 
     def __init__(self, per_second: int, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._per_second, self._clock = per_second, clock
         self._buckets: dict[LineKind, TokenBucket] = {}
         self._left_out: dict[LineKind, int] = {}
-        self._lock = threading.Lock()  # the journal's thread logs, too
+        self._lock = threading.Lock()  # lines are also logged by the journal's thread
         self.suppressed = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a line may be written; it gets the attribute `suppressed` where lines before it were not."""
+        """Return whether a line may be written. Its attribute `suppressed` counts the lines suppressed before it."""
         if not self._per_second or getattr(record, "unlimited", False):
             return True
         with self._lock:
@@ -55,7 +58,7 @@ class LogRateLimit(logging.Filter):
         return kind
 
     def report(self) -> list[tuple[LineKind, int]]:
-        """Return the kinds that may be logged again, with how many lines of each were suppressed since then."""
+        """Return the kinds that may be logged again, with the number of suppressed lines of each."""
         now = self._clock()
         with self._lock:
             done = [kind for kind in self._left_out if self._buckets[kind].has_one(now)]

@@ -1,6 +1,6 @@
-"""The log of the server, by the standard library: lines of text or of JSON on standard error, with a rate limit.
+"""The server's log: text or JSON lines on standard error, by the logging module, with a rate limit.
 
-A record may carry `extra={"fields": {…}}`: members of the JSON object, and `name=value` pairs in text.
+A record may have `extra={"fields": {…}}`: they become members of the JSON object, or `name=value` pairs in text.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from novikoff.server.ops.log_limits import LogRateLimit
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 REPORT_INTERVAL_SECONDS = 1.0
-"""How often suppressed lines are looked for."""
+"""Interval between reports of suppressed lines."""
 SECRET_PATTERN = re.compile(r"nvk_[^/?&\s\"']*")
 log = logging.getLogger("novikoff.server")
 
 
 class TextFormatter(logging.Formatter):
-    """One line for people: time, level, message, fields. Messages of the start-up stand alone (`banner`)."""
+    """Formats a record as text: time, level, message, fields. The start-up message (`banner`) is written alone."""
 
     def format(self, record: logging.LogRecord) -> str:
         message = _redact_message(record)
@@ -36,7 +36,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, and the fields of the record."""
+    """Formats a record as a JSON object in one line: time, level, logger, message, and the fields of the record."""
 
     def format(self, record: logging.LogRecord) -> str:
         about: dict[str, Any] = {
@@ -53,7 +53,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure_logging(kind: str, level: str, per_second: int, stream: TextIO | None = None) -> LogRateLimit:
-    """Send all lines of the process to standard error; return their rate limit."""
+    """Send all log lines of the process to standard error; return their rate limit."""
     limit = LogRateLimit(per_second)
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if kind == "json" else TextFormatter())
@@ -61,13 +61,13 @@ def configure_logging(kind: str, level: str, per_second: int, stream: TextIO | N
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for name in ("uvicorn", "uvicorn.error", "asyncio"):  # their lines about starting and stopping say nothing new
+    for name in ("uvicorn", "uvicorn.error", "asyncio"):  # their start-up and shutdown messages are redundant
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
     return limit
 
 
 async def report_suppressed(limit: LogRateLimit) -> None:
-    """Log how many lines were suppressed, also where no line of that kind follows; until it is cancelled."""
+    """Log the numbers of suppressed lines of kinds without further lines, until the task is cancelled."""
     while True:
         await asyncio.sleep(REPORT_INTERVAL_SECONDS)
         log_suppressed(limit)
@@ -81,7 +81,7 @@ def log_suppressed(limit: LogRateLimit) -> None:
 
 
 def log_request(route: str, status: int, seconds: float) -> None:
-    """Log one request: failures of the server as warnings, refused requests as information, others for debugging."""
+    """Log one request: server errors at level WARNING, refused requests at INFO, others at DEBUG."""
     level = logging.WARNING if status >= 500 else logging.INFO if status >= 400 else logging.DEBUG
     if log.isEnabledFor(level):
         fields = {"route": route, "status": status, "ms": round(1000 * seconds, 3)}
@@ -110,5 +110,5 @@ def _format_traceback(formatter: logging.Formatter, record: logging.LogRecord) -
 
 
 def _escape_control_characters(text: str) -> str:
-    """Escape control characters: a client must not be able to forge lines."""
+    """Escape control characters, so that clients can't forge log lines."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,4 +1,4 @@
-"""Housekeeping, off the way of requests: models into their files, what is too old out of the journal."""
+"""Background maintenance: save models to their files, and delete expired data from the journal."""
 
 from __future__ import annotations
 
@@ -18,37 +18,39 @@ from novikoff.server.ops.limits import DAY_SECONDS
 from novikoff.server.storage import checkpoint
 from novikoff.server.storage.journal import DiskFull, Journal, StreamDeleted
 
-DROP_BATCH_ENTRIES = 256  # entries that leave the journal at once
+DROP_BATCH_ENTRIES = 256  # entries deleted from the journal in one transaction
 KEPT_CHECKPOINTS = 2
-SWEEP_INTERVAL_SECONDS = 60  # seconds between looks for answers that may be forgotten
+SWEEP_INTERVAL_SECONDS = 60  # between deletions of expired labels of predictions
 
 log = logging.getLogger("novikoff.server")
 
 
 class MaintenanceTask:
+    """The periodic maintenance of a registry."""
+
     def __init__(self, registry: ModelRegistry) -> None:
         self.registry, self.limits = registry, registry.limits
         self._since: dict[int, float] = {}
-        """When the first example came that is not in a model's file."""
+        """Arrival time of the first unsaved example of each model."""
         self._last_sweep = 0.0
         self._readable: dict[int, int] = {}
-        """The position of the latest file of a model that was read again and found whole."""
+        """Position of the latest file of each model that was read back successfully."""
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Run the maintenance periodically until the task is cancelled."""
         while True:
             await asyncio.sleep(self.limits.housekeeping_ms / 1000)
             try:
                 await self.once()
-            except (DiskFull, OSError, StreamDeleted):  # tried again later; the journal has it all
+            except (DiskFull, OSError, StreamDeleted):  # retried later; the journal has all data
                 continue
-            except Exception as problem:  # never the end of it
-                log.error("housekeeping failed", exc_info=problem)
+            except Exception as problem:  # the task must go on
+                log.error("maintenance failed", exc_info=problem)
 
     async def once(self) -> None:
         now = clock.now()
         if (jump := clock.CLOCK.new_jump()) is not None:
-            log.warning("the clock of this machine jumped by %.0f s: ages are counted by the clock of the start", jump)
+            log.warning("the system clock jumped by %.0f s; ages are still measured with the steady clock", jump)
         for stream in list(self.registry.streams.values()):
             self._expire_old(stream, now)
         self.registry.flush()
@@ -63,7 +65,7 @@ class MaintenanceTask:
 
     async def save_all(self) -> None:
         for served in list(self.registry.models.values()):
-            with contextlib.suppress(Exception):  # the journal has it all
+            with contextlib.suppress(Exception):  # the journal has all data
                 await self.save(served)
 
     def _is_due(self, served: ServedModel, now: float) -> bool:
@@ -75,7 +77,7 @@ class MaintenanceTask:
         )
 
     async def save(self, served: ServedModel) -> None:
-        """The model as it is now into a file: copied here, written in a thread."""
+        """Save the current model to a file: copied on the event loop's thread, written in another one."""
         if served.unsaved_examples == 0 or not served.has_learned or served.broken is not None:
             return
         position, examples, refused = served.position, served.unsaved_examples, served.refused
@@ -83,7 +85,7 @@ class MaintenanceTask:
         self._since.pop(served.id, None)
         folder, number = self.registry.folder, served.id
         await asyncio.to_thread(lambda: checkpoint.write(folder, number, position, content()))
-        if self.registry.models.get(served.name) is not served:  # it was deleted meanwhile
+        if self.registry.models.get(served.name) is not served:  # deleted in the meantime
             await asyncio.to_thread(checkpoint.remove, folder, number)
             return
         await self.registry.written(lambda journal: journal.set_model(number, checkpoint=position, refused=refused))
@@ -98,8 +100,10 @@ class MaintenanceTask:
             self.registry.written(lambda journal: journal.forget_keys(stream.id, keys))
 
     async def _shorten(self, stream: ModelGroup, now: float) -> None:
-        """Drop entries from the journal: by age those that are in the latest file of each model, by size those that are
-        in two files."""
+        """Drop entries from the journal.
+
+        Entries dropped by age must be in the latest file of each model, entries dropped by size in two files.
+        """
         limits = self.limits
         if limits.retain_days:
             before = now - limits.retain_days * DAY_SECONDS
@@ -116,7 +120,7 @@ class MaintenanceTask:
                 )
 
     async def _drop(self, do: Callable[[Journal], int], target_bytes: int = 0) -> None:
-        """Drop some entries after the other, until there are none or the journal has at most `enough` bytes."""
+        """Call `do`, which drops a batch of entries, until nothing is left or the journal has `target_bytes`."""
 
         def drop(journal: Journal) -> int:
             dropped = do(journal)
@@ -131,8 +135,10 @@ class MaintenanceTask:
                     break
 
     async def _find_saved_position(self, stream: ModelGroup) -> int:
-        """Return the position up to which no model of the stream needs the journal. A file counts if it can be read: it
-        may be the only one."""
+        """Return the position up to which no model of the stream needs the journal.
+
+        A file counts only if it can be read back, because it may be the only one.
+        """
         upto = []
         for served in stream.members:
             found = checkpoint.list_positions(self.registry.folder, served.id)
@@ -145,7 +151,7 @@ class MaintenanceTask:
                 try:
                     await asyncio.to_thread(load_learner, path)
                 except ModelFileError as problem:
-                    log.error("examples can't leave the journal: %s", problem)
+                    log.error("examples can't be deleted from the journal: %s", problem)
                     return 0
                 self._readable[served.id] = found[0]
                 upto.append(found[0])

@@ -15,28 +15,30 @@ TIMED_ROUTES = ("predict", "learn")
 METRIC_HELP = {
     "requests_total": "Requests by route and status.",
     "request_seconds": "Time from the head of a request to the end of its response.",
-    "examples_total": "Examples that the model has learned.",
-    "mistakes_total": "Mistakes that the model has made on them.",
-    "updates_total": "Updates of its weights.",
-    "refused_total": "Examples that the learner has refused.",
-    "late_waiting": "Predictions that wait for their labels.",
+    "examples_total": "Examples learned by the model.",
+    "mistakes_total": "Mistakes of the model on the examples, before learning each of them.",
+    "updates_total": "Updates of the model's weights.",
+    "refused_total": "Examples refused by the learner.",
+    "late_waiting": "Pending predictions.",
     "late_labelled_total": "Predictions that were labelled.",
     "late_already_labelled_total": "Labels that were sent again.",
-    "late_changed_labels_total": "Labels that differ from the first one, which stays.",
-    "late_expired_total": "Predictions that have left without a label.",
-    "late_too_late_total": "Labels of predictions that have left.",
-    "late_unknown_total": "Labels of predictions that were never made.",
+    "late_changed_labels_total": "Labels refused because they differ from the first one.",
+    "late_expired_total": "Predictions that expired without a label.",
+    "late_too_late_total": "Labels of expired predictions.",
+    "late_unknown_total": "Labels with an id that was never issued.",
     "predictions_total": "Predictions of all models.",
     "journal_bytes": "Size of the journal with its write-ahead log.",
     "disk_full": "1 while the journal can't be written.",
-    "uptime_seconds": "Time since the server has started.",
-    "log_lines_suppressed_total": "Log lines above the rate limit.",
-    "client_requests_refused_total": "Requests of clients that had too many under way.",
-    "client_connections_refused_total": "Connections of clients that had too many.",
+    "uptime_seconds": "Time since the server was started.",
+    "log_lines_suppressed_total": "Log lines suppressed by the rate limit.",
+    "client_requests_refused_total": "Requests refused because the client had too many in progress.",
+    "client_connections_refused_total": "Connections refused because the client had too many.",
 }
 
 
 class Metrics:
+    """The metrics of one server."""
+
     def __init__(self) -> None:
         self.began = time.monotonic()
         self.http = RequestMetrics(TIMED_ROUTES)
@@ -110,9 +112,7 @@ def _list_model_metrics(registry: ModelRegistry) -> list[tuple[str, str, list[tu
         ("updates_total", "counter", [(served.name, served.ledger.updates) for served in models]),
         ("refused_total", "counter", [(served.name, served.refused) for served in models]),
     ]
-    counted = [(registry.streams[s.stream].champion.name, registry.streams[s.stream].waiting.current_counts()) for s
-    in models
-               if s is registry.find_champion(s)]  # fmt: skip
+    counted = [(stream.champion.name, stream.waiting.current_counts()) for stream in registry.streams.values()]
     for name in ("waiting", "labelled", "already_labelled", "changed_labels", "expired", "too_late", "unknown"):
         kind, ending = ("gauge", "") if name == "waiting" else ("counter", "_total")
         found.append((f"late_{name}{ending}", kind, [(model, getattr(counts, name)) for model, counts in counted]))
@@ -124,7 +124,7 @@ def _format_header(name: str, kind: str) -> list[str]:
 
 
 def _escape_label_value(value: str) -> str:
-    """Return a label value as the format wants it."""
+    """Escape a label value for the text format."""
     return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 

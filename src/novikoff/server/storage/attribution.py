@@ -1,7 +1,7 @@
-"""Whose data an entry of the journal is: the token that sent it, its idempotency key, and the predictions it labels.
+"""Attribution of journal entries to clients: the token that sent an entry, its idempotency key, and late labels.
 
-These tables stand beside those of the journal, so that earlier versions can still read and write it: an entry without a
-row here was written by one of them, or without a token and a key. Addresses of clients are not recorded.
+Attribution has tables of its own, so that earlier versions can still read and write the journal. An entry without a row
+was written by an earlier version, or without a token and a key. Network addresses are not recorded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import NamedTuple
 
 CURRENT_CLIENT: ContextVar[str | None] = ContextVar("novikoff_client", default=None)
-"""The id of the token whose request is handled now; None without tokens. The journal records it with each entry."""
+"""The id of the token of the current request; None without tokens. The journal records it with each entry."""
 
 ATTRIBUTION_TABLES = {
     "sources": """(
@@ -33,15 +33,15 @@ ATTRIBUTION_TABLES = {
 
 
 class LabelledLine(NamedTuple):
-    """Where a late label is within its entry, and the client that asked for the prediction."""
+    """The line of a late label in its entry, and the client that requested the prediction."""
 
     line: int
-    """The number of the example in the entry, from 0 on."""
+    """Index of the example in the entry, from 0."""
     client: str | None
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables that a journal does not have yet."""
+    """Create the tables that the journal does not have yet."""
     known = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     for name, columns in ATTRIBUTION_TABLES.items():
         if name not in known:
@@ -51,13 +51,13 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 
 def record_clients(connection: sqlite3.Connection, number: int, clients: Sequence[str | None]) -> None:
-    """Record who asked for the predictions of a row, in their order."""
+    """Record the clients that requested the predictions of a row, in order."""
     if any(client is not None for client in clients):
         connection.execute("INSERT OR REPLACE INTO kept_clients VALUES (?, ?)", (number, json.dumps(clients)))
 
 
 def read_clients(connection: sqlite3.Connection, number: int, count: int) -> list[str | None]:
-    """Return who asked for each prediction of a row; None where it is not known."""
+    """Return the client that requested each prediction of a row, or None if it is not known."""
     row = connection.execute("SELECT clients FROM kept_clients WHERE number = ?", (number,)).fetchone()
     found = [] if row is None else json.loads(row[0])
     return found if len(found) == count else [None] * count
@@ -68,13 +68,13 @@ def forget_clients(connection: sqlite3.Connection, numbers: Iterable[int]) -> No
 
 
 def forget_entries(connection: sqlite3.Connection, stream: int, upto: int) -> None:
-    """Forget the sources of entries that have left the journal."""
+    """Delete the attribution of entries that were dropped from the journal."""
     for table in ("sources", "labelled"):
         connection.execute(f"DELETE FROM {table} WHERE stream = ? AND position <= ?", (stream, upto))  # noqa: S608 - no input
 
 
 def forget_entry(connection: sqlite3.Connection, stream: int, position: int) -> None:
-    """Forget the source of a last entry that is cut off: its position is given again."""
+    """Delete the attribution of a truncated last entry, whose position will be used again."""
     for table in ("sources", "labelled"):
         connection.execute(f"DELETE FROM {table} WHERE stream = ? AND position = ?", (stream, position))  # noqa: S608 - no input
 

@@ -1,7 +1,7 @@
-"""A copy of a folder, also while it is served: the journal by SQLite's own backup, then the files that it names.
+"""Backups of a data folder, also of a running server: the journal by SQLite's backup API, then its model files.
 
-A copy is made in a `.part` folder, which is locked until it takes its place. One that a killed process left behind has
-examples in it, too: the next backup into the same folder removes it, and so does an erasure.
+A backup is written to a `.part` folder, which is locked until it is renamed. If the process is killed, that folder
+stays, and contains examples. The next backup into the same parent folder removes it, and so does an erasure.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from novikoff.server.storage import checkpoint, journal
 
 MAX_ATTEMPTS = 10
 UNFINISHED_PATTERN = re.compile(r"\..+\.([0-9a-f]{8}|[0-9a-f]{12})\.part")
-"""Names of folders with unfinished backups; earlier versions wrote eight digits."""
+"""Names of folders with unfinished backups; earlier versions used eight digits."""
 
 
 def create_backup(folder: Path, to: Path) -> None:
-    """Makes `to`, a folder that can be served. It is there when it is complete, or not at all."""
+    """Create the folder `to` as a backup that can be served. It appears only when it is complete."""
     if not (folder / journal.JOURNAL_FILE).is_file():
-        raise InputError(f"{folder}: has no journal: it is not a folder that was served.")
+        raise InputError(f"{folder}: the folder has no journal, so it is not a data folder of a server.")
     if to.exists():
-        raise InputError(f"{to}: exists already: name a folder that does not.")
+        raise InputError(f"{to}: the folder already exists. Name a new one.")
     unfinished, lock = name_part(to), None
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
@@ -42,11 +42,11 @@ def create_backup(folder: Path, to: Path) -> None:
             if _copy_checkpoints(folder, unfinished):
                 break
         else:
-            raise InputError(f"{folder}: models were written faster than they could be copied: try again.")
+            raise InputError(f"{folder}: models were saved faster than they could be copied. Try again.")
         with contextlib.suppress(FileNotFoundError):
             shutil.copy2(folder / auth.AUTH_FILE, unfinished / auth.AUTH_FILE)
         for path in [*unfinished.rglob("*"), unfinished]:
-            path.chmod(0o700 if path.is_dir() else 0o600)  # the examples, and the key that signs ids
+            path.chmod(0o700 if path.is_dir() else 0o600)  # examples and the key for ids are private
             _fsync_path(path)
         os.rename(unfinished, to)
         _fsync_path(to.parent)
@@ -59,11 +59,11 @@ def create_backup(folder: Path, to: Path) -> None:
 
 
 def remove_unfinished(folder: Path) -> list[Path]:
-    """Remove the backups in a folder that killed processes left unfinished; return those that are being written now."""
+    """Remove unfinished backups of killed processes from a folder; return those that are being written."""
     active = []
     for path in folder.iterdir():
         if UNFINISHED_PATTERN.fullmatch(path.name) and path.is_dir() and not path.is_symlink() and _is_backup(path):
-            with contextlib.suppress(FileNotFoundError):  # it has taken its place, or another process removes it
+            with contextlib.suppress(FileNotFoundError):  # renamed, or removed by another process
                 lock = os.open(path, os.O_RDONLY)
                 try:
                     if lock_file(lock):
@@ -76,7 +76,8 @@ def remove_unfinished(folder: Path) -> list[Path]:
 
 
 def _is_backup(path: Path) -> bool:
-    """Return whether a folder has the content of a backup. An empty one may not be locked yet, unless it is old."""
+    """Return whether a folder has the content of a backup. An empty folder counts only if it is old: a new one may not
+    be locked yet."""
     with contextlib.suppress(OSError):
         names = os.listdir(path)
         known = {checkpoint.CHECKPOINT_FOLDER, auth.AUTH_FILE}
@@ -92,12 +93,12 @@ def _copy_journal(folder: Path, to: Path) -> None:
         journal.open_read_only(folder) as source,
         contextlib.closing(sqlite3.connect(to / journal.JOURNAL_FILE)) as copy,
     ):
-        source.backup(copy, pages=-1)  # in one step: it would begin anew whenever something is written
-        copy.execute("PRAGMA journal_mode = DELETE")  # one file, whole in itself
+        source.backup(copy, pages=-1)  # in one step: SQLite restarts a backup in steps after each write
+        copy.execute("PRAGMA journal_mode = DELETE")  # a single file without a write-ahead log
 
 
 def _copy_checkpoints(folder: Path, to: Path) -> bool:
-    """The file of each model that the copied journal names; False where one was replaced meanwhile."""
+    """Copy the model files that the copied journal names. Return False if one was replaced in the meantime."""
     with contextlib.closing(sqlite3.connect(to / journal.JOURNAL_FILE)) as copy:
         named = copy.execute("SELECT id, checkpoint FROM models WHERE checkpoint IS NOT NULL").fetchall()
     for model, position in named:

@@ -1,4 +1,4 @@
-"""Model files of a server: DIR/models/ID-POSITION.model is a model after the entry of its stream at that position."""
+"""Model files of a server: DIR/models/ID-POSITION.model is the model after the journal entry at that position."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write(folder: Path, model: int, position: int, content: bytes) -> None:
 
 
 def write_temporary(folder: Path, content: bytes) -> Path:
-    """A file that is safe on the disk, under a name of no model yet."""
+    """Write a durable temporary file, and return its path."""
     path = folder / CHECKPOINT_FOLDER / f".{secrets.token_hex(8)}.part"
     write_atomically(path, content, mode=0o600)
     return path
@@ -39,13 +39,16 @@ def move_into_place(laid: Path, folder: Path, model: int, position: int) -> None
 
 
 def list_positions(folder: Path, model: int) -> list[int]:
-    """Of the files of a model, the latest first."""
+    """Return the positions of the files of a model, the latest first."""
     found = (path.stem.partition("-")[2] for path in (folder / CHECKPOINT_FOLDER).glob(f"{model}-*.model"))
     return sorted((int(text) for text in found if text.isdigit()), reverse=True)
 
 
 def load_latest(folder: Path, model: int, upto: int) -> tuple[Any, int, list[str]]:
-    """The latest file that is whole, its position, and sentences about those that are not; None where there is none."""
+    """Return the model of the latest readable file, its position, and error messages about unreadable files.
+
+    The model is None if no file can be read.
+    """
     problems: list[str] = []
     for position in list_positions(folder, model):
         if position <= upto:
@@ -57,13 +60,13 @@ def load_latest(folder: Path, model: int, upto: int) -> tuple[Any, int, list[str
 
 
 def remove(folder: Path, model: int, *, keep: int = 0) -> None:
-    """All files of a model but the latest few, and what was left unfinished."""
+    """Remove the files of a model except the latest `keep`."""
     for position in list_positions(folder, model)[keep:]:
         checkpoint_path(folder, model, position).unlink(missing_ok=True)
 
 
 def remove_orphans(folder: Path, models: set[int]) -> None:
-    """Files that belong to no model, and those that were never finished."""
+    """Remove files that do not belong to any model, and temporary files."""
     for path in (folder / CHECKPOINT_FOLDER).iterdir():
         number = path.name.partition("-")[0]
         if path.name.endswith(".part") or not (number.isdigit() and int(number) in models):

@@ -1,8 +1,8 @@
-"""Erasure: the data of one client, one prediction or one request leave the journal of a folder that is not served.
+"""Erasure: delete the data of one client, prediction or request from the journal of a stopped server or a backup.
 
-An entry that is erased keeps its position without a body, so that model files and later entries stay where they are;
-the digests of all later entries are computed again. Before that every model of the stream is written to its file: what
-it has learned stays in its weights. A certificate of such a stream can't be made or verified any more.
+An erased entry keeps its position without a body, so that model files and later entries keep their positions. The
+digests of all later entries are computed again. Before that, every model of the stream is saved to its file, so its
+weights keep what it has learned. Certificates of such a stream can't be created or verified any more.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from novikoff.server.storage.recovery import lock_folder, open_registry
 
 TOKEN_ID_PATTERN = re.compile("[0-9a-f]{8}")
 CHUNK_ENTRIES = 1_000
-"""Entries that are read at once."""
+"""Number of entries read at once."""
 ALL_LINES = None
 """Stands for all lines of an entry."""
 EntryPlace = tuple[int, int]
@@ -45,22 +45,22 @@ EntryPlace = tuple[int, int]
 
 
 class ErasureSubject(NamedTuple):
-    """Whose data is erased; one of these."""
+    """The subject whose data is erased; exactly one field is set."""
 
     client: str | None = None
-    """The id of a token."""
+    """Id of a token."""
     prediction: str | None = None
-    """The id of a prediction."""
+    """Id of a prediction."""
     key: str | None = None
-    """The idempotency key of a request."""
+    """Idempotency key of a request."""
 
 
 @dataclass
 class SubjectData:
-    """Where the data of a subject is."""
+    """The data of a subject in the journal."""
 
     lines: dict[EntryPlace, set[int] | None] = field(default_factory=dict)
-    """Entries with the numbers of their lines, or all of them."""
+    """The line indices in each entry, or ALL_LINES."""
     predictions: set[str] = field(default_factory=set)
     keys: set[tuple[int, str]] = field(default_factory=set)
 
@@ -71,15 +71,17 @@ class SubjectData:
 
 @dataclass
 class ErasureReport:
+    """Numbers of erased items."""
+
     entries: int = 0
     examples: int = 0
     waiting: int = 0
-    """Predictions that waited for their labels."""
+    """Pending predictions."""
     answers: int = 0
-    """Labels of predictions that were remembered."""
+    """Stored labels of predictions."""
     streams: set[int] = field(default_factory=set)
     unattributed: int = 0
-    """Entries of which no client is recorded."""
+    """Entries of the journal without a recorded client."""
 
     @property
     def is_empty(self) -> bool:
@@ -87,14 +89,16 @@ class ErasureReport:
 
 
 def erase(folder: Path, subject: ErasureSubject, limits: Limits | None = None) -> ErasureReport:
-    """Erase the data of a subject from a data folder or a backup; InputError where that is not possible.
+    """Erase the data of a subject from a data folder or a backup; raise InputError if that is not possible.
 
-    Unfinished backups beside the folder are removed: they have copies of a journal.
+    Unfinished backups beside the folder are removed, because they contain copies of a journal.
     """
     if not (folder / JOURNAL_FILE).is_file():
-        raise InputError(f"{folder}: has no journal: it is neither a data folder nor a backup.")
+        raise InputError(f"{folder}: the folder has no journal, so it is neither a data folder nor a backup.")
     if active := remove_unfinished(folder.absolute().parent):
-        raise InputError(f"{active[0]}: a backup is being written: erase when it is complete, and name it by --backup.")
+        raise InputError(
+            f"{active[0]}: a backup is being written. Wait until it is complete, and include it with --backup."
+        )
     lock = lock_folder(folder)
     try:
         registry = open_registry(folder, limits or Limits())
@@ -124,10 +128,10 @@ def _erase(registry: ModelRegistry, subject: ErasureSubject) -> ErasureReport:
         for name in found.predictions:
             report.answers += connection.execute("DELETE FROM answers WHERE id = ?", (name,)).rowcount
         connection.executemany("DELETE FROM keys WHERE stream = ? AND key = ?", sorted(found.keys))
-    connection.execute("VACUUM")  # no copy stays in free pages
+    connection.execute("VACUUM")  # leaves no copies in free pages
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     for served in registry.models.values():
-        if served.stream in affected:  # an earlier file and the shorter journal would make another model
+        if served.stream in affected:  # replaying the changed journal from an earlier file would give another model
             checkpoint.remove(registry.folder, served.id, keep=1)
     return report
 
@@ -139,7 +143,7 @@ def _find_data(registry: ModelRegistry, subject: ErasureSubject) -> SubjectData:
     found, connection = SubjectData(), registry.journal.connection
     if subject.prediction is not None:
         if registry.ids.parse_stream(subject.prediction) is None:
-            raise InputError(f"{subject.prediction!r} is not the id of a prediction that this folder has made.")
+            raise InputError(f"{subject.prediction!r} is not the id of a prediction from this data folder.")
         found.predictions.add(subject.prediction)
         query, value = "SELECT id, stream, position, line FROM labelled WHERE id = ?", subject.prediction
     elif subject.client is not None:
@@ -155,7 +159,7 @@ def _find_data(registry: ModelRegistry, subject: ErasureSubject) -> SubjectData:
         found.keys |= {(stream, subject.key) for stream in registry.streams}
         return found
     else:
-        raise InputError("Nothing is named that could be erased.")
+        raise InputError("Name what to erase: a client, a prediction or a key.")
     for name, stream, position, line in connection.execute(query, (value,)):
         found.predictions.add(name)
         found.add((stream, position), line)
@@ -177,11 +181,11 @@ def _find_entries(connection: sqlite3.Connection, column: str, value: str, found
 
 
 def _write_checkpoint(registry: ModelRegistry, served: ServedModel) -> None:
-    """Write a model to its file as it is now: it can't be made again from a journal with gaps."""
+    """Save the current model to its file, because it can't be rebuilt from a journal with gaps."""
     if served.broken is not None:
         raise InputError(
-            f"{served.name!r} can't be written to its file before its examples are erased: {served.broken} Give it more"
-            " memory (--max-model-memory), or delete it first."
+            f"{served.name!r} can't be saved, which is necessary before its examples are erased: {served.broken} Allow"
+            " more memory (--max-model-memory), or delete the model first."
         )
     if not served.has_learned or served.checkpoint == served.position:
         return
@@ -192,7 +196,7 @@ def _write_checkpoint(registry: ModelRegistry, served: ServedModel) -> None:
 
 
 def _rewrite_stream(registry: ModelRegistry, stream: int, found: SubjectData, report: ErasureReport) -> None:
-    """Write the entries of a stream without the lines that were found, and all later digests."""
+    """Rewrite the entries of a stream without the found lines, and the digests of all later entries."""
     connection = registry.journal.connection
     places = sorted(position for number, position in found.lines if number == stream)
     first, digest = connection.execute("SELECT first, before FROM streams WHERE id = ?", (stream,)).fetchone()
@@ -225,14 +229,14 @@ def _rewrite_stream(registry: ModelRegistry, stream: int, found: SubjectData, re
 
 
 def _remove_lines(body: bytes, lines: set[int] | None) -> tuple[bytes, int]:
-    """Return the body without these lines, and how many were taken out."""
+    """Return the body without these lines, and the number of removed lines."""
     pieces = [line for line in body.split(b"\n") if line.strip()]
     kept = [] if lines is ALL_LINES else [line for k, line in enumerate(pieces) if k not in lines]
     return b"".join(line + b"\n" for line in kept), len(pieces) - len(kept)
 
 
 def _forget_sources(connection: sqlite3.Connection, stream: int, found: SubjectData) -> None:
-    """Forget who sent what is erased. Lines that stay in an entry move up, and so do the places of their labels."""
+    """Delete the attribution of erased lines, and renumber the remaining lines of their entries."""
     for (number, position), lines in found.lines.items():
         if number != stream:
             continue
@@ -249,22 +253,21 @@ def _forget_sources(connection: sqlite3.Connection, stream: int, found: SubjectD
 
 
 def _erase_predictions(registry: ModelRegistry, found: SubjectData, client: str | None, report: ErasureReport) -> None:
-    """Erase predictions that wait for their labels."""
+    """Erase pending predictions."""
     connection = registry.journal.connection
     for number, stream, kept in list(registry.journal.kept()):
-        stay = [one for one in kept if not _is_subject(one, found.predictions, client)]
+        stay = [prediction for prediction in kept if not _is_subject(prediction, found.predictions, client)]
         if len(stay) == len(kept):
             continue
-        gone = {one.id for one in kept} - {one.id for one in stay}
-        report.waiting += sum(
-            find_answer(connection, name) is None for name in gone
-        )  # a row stays until all are labelled
+        gone = {prediction.id for prediction in kept} - {prediction.id for prediction in stay}
+        # a row stays until all of its predictions are labelled
+        report.waiting += sum(find_answer(connection, name) is None for name in gone)
         found.predictions |= gone
         registry.journal.remove_predictions([number])
         if stay:
             connection.execute("INSERT INTO kept VALUES (?, ?, ?)", (number, stream, pack_predictions(stay)))
-            attribution.record_clients(connection, number, [one.client for one in stay])
+            attribution.record_clients(connection, number, [prediction.client for prediction in stay])
 
 
-def _is_subject(one: StoredPrediction, names: Iterable[str], client: str | None) -> bool:
-    return one.id in names or (client is not None and one.client == client)
+def _is_subject(prediction: StoredPrediction, names: Iterable[str], client: str | None) -> bool:
+    return prediction.id in names or (client is not None and prediction.client == client)

@@ -1,11 +1,11 @@
-"""The journal: what was acknowledged, in SQLite, in the order in which it was learned.
+"""The journal: all acknowledged examples in an SQLite database, in the order in which they are learned.
 
-A stream is what a champion and its challengers learn. Its entries are numbered from 1; an entry is one or more lines
-{"features": …, "label": …}, and its digest covers the digest of the entry before it, so that nothing can be changed,
-lost or put in between without being seen. Entries, idempotency keys and answered predictions are written in one
-transaction: all or nothing. Write-ahead log, full sync: what was committed survives a loss of power.
+A stream contains the examples of a champion and its challengers. Its entries are numbered from 1. An entry is one or
+more lines {"features": …, "label": …}. Its digest covers the digest of the entry before it, so that changed, lost or
+inserted entries are detected. Entries, idempotency keys and labels of predictions are written in one transaction. The
+database uses a write-ahead log with full sync: committed data survives a power loss.
 
-All methods are called by one thread, the writer's; readers open a connection of their own (`open_read_only`).
+All methods are called by one thread, the writer's. Readers open their own connections (`open_read_only`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from novikoff.server.storage import attribution, wal_check
 from novikoff.server.storage.attribution import LabelledLine
 
 JOURNAL_FILE = "journal.sqlite"
-MIN_COMPRESSED_BYTES = 1 << 10  # bytes: shorter ones don't become much shorter
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # of zstd; a line of JSON begins otherwise
+MIN_COMPRESSED_BYTES = 1 << 10  # shorter bodies are not compressed: it saves little
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # start of a zstd frame, which can't be the start of a JSON line
 FIRST_DIGEST = bytes(16)
 MAX_GROUP_BYTES = 8 << 20
 MAX_GROUP_JOBS = 4096
 MAX_RESOLVED_BYTES = 1 << 18
 MAX_RESOLVED_JOBS = 64
-"""Jobs that are resolved before the loop looks at its sockets again: what they wake up takes about 2 ms."""
+"""Number of jobs resolved before the loop polls its sockets again: the tasks they wake take about 2 ms."""
 
 
 class JournalEntry(NamedTuple):
@@ -42,27 +42,27 @@ class JournalEntry(NamedTuple):
 
 
 class StoredPrediction(NamedTuple):
-    """One that waits for its label."""
+    """A pending prediction in the journal."""
 
     id: str
     time: float
     features: bytes
-    """As JSON."""
+    """JSON."""
     client: str | None = None
-    """The id of the token that asked for it."""
+    """Id of the token that requested it."""
 
 
 class IdempotencyRecord(NamedTuple):
-    """What an idempotency key was used for."""
+    """The use of an idempotency key."""
 
     lines: int
     digest: bytes
-    """Of these lines."""
+    """Digest of these lines."""
     time: float
 
 
 class LearnEntry(NamedTuple):
-    """What is written in one transaction when examples are learned."""
+    """Everything that is written in one transaction when examples are learned."""
 
     stream: int
     body: bytes
@@ -70,18 +70,18 @@ class LearnEntry(NamedTuple):
     lines: int
     time: float
     predictions: list[StoredPrediction]
-    """Predictions that were made before and are not in the journal yet."""
+    """Earlier predictions that are not in the journal yet."""
     answers: list[tuple[str, int, float, str]]
     """Predictions that the examples label: id, stream, time and label as JSON."""
     key: tuple[str, IdempotencyRecord] | None
-    """The idempotency key of the request, and what it is used for."""
+    """The idempotency key of the request, with its record."""
     client: str | None
-    """The id of the token that sent the examples."""
+    """Id of the token that sent the examples."""
     labelled: dict[str, LabelledLine]
-    """Where the labels of earlier predictions are in the entry, by the ids of predictions."""
+    """Lines of late labels in the entry, by the ids of predictions."""
 
     def write(self, journal: Journal) -> tuple[int, int | None]:
-        """Return the position of the entry and the row of its predictions."""
+        """Write the entry; return its position and the row of its predictions."""
         position = journal.add(self.stream, self.body, self.lines, self.time)
         key = None if self.key is None else self.key[0]
         journal.record_source(self.stream, position, self.client, key, self.labelled)
@@ -95,7 +95,7 @@ class LearnEntry(NamedTuple):
 class NewModel(NamedTuple):
     name: str
     stream: int | None
-    """None for one of its own."""
+    """None for a new stream."""
     role: str
     learner: str
     settings: str
@@ -104,24 +104,24 @@ class NewModel(NamedTuple):
 
 
 class DiskFull(Exception):
-    """There is no room to write."""
+    """There is not enough disk space to write."""
 
     learned: int | None = None
-    """Examples of the same request that were learned before."""
+    """Number of examples of the same request that were learned before the error."""
 
 
 class JobChain:
-    """Jobs of which none is done after one of them has failed."""
+    """A sequence of jobs that stops at the first failure."""
 
     error: Exception | None = None
 
 
 class StreamDeleted(Exception):
-    """The stream was removed."""
+    """The stream was deleted."""
 
 
 class JournalDamaged(InputError):
-    """The journal is not what was written; nothing is served from it."""
+    """The journal is damaged, so the server does not start."""
 
 
 class Journal:
@@ -130,7 +130,7 @@ class Journal:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path, self.connection = path, connection
         self.cut: list[str] = []
-        """What was cut off because it was damaged at the very end, in words."""
+        """Messages about data that was truncated because it was damaged at the very end."""
         self.last: dict[int, tuple[int, bytes]] = {}
         """Position and digest of the last entry of each stream."""
 
@@ -148,7 +148,10 @@ class Journal:
             raise
 
     def attempt(self, action: Callable[[Journal], Any]) -> Any:
-        """What it returns, or the exception with which it undid itself alone; what the disk refuses undoes all."""
+        """Call `action` in a savepoint. Return its result, or its exception after rolling it back.
+
+        An SQLite error is raised and rolls back the whole transaction.
+        """
         before = self.last.copy()
         self.connection.execute("SAVEPOINT attempt")
         try:
@@ -168,7 +171,7 @@ class Journal:
     # --- Within a transaction ---
 
     def add(self, stream: int, body: bytes, lines: int, now: float) -> int:
-        """One more entry; returns its position."""
+        """Append an entry; return its position."""
         if stream not in self.last:
             raise StreamDeleted
         position, digest = self.last[stream]
@@ -182,7 +185,7 @@ class Journal:
     def record_source(
         self, stream: int, position: int, client: str | None, key: str | None, labelled: dict[str, LabelledLine]
     ) -> None:
-        """Record whose data an entry is, where that is known; see attribution.py."""
+        """Record the client of an entry and of its late labels, as far as known; see attribution.py."""
         if client is not None or key is not None:
             row = stream, position, client, key
             self.connection.execute("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?)", row)
@@ -194,7 +197,7 @@ class Journal:
         self.connection.execute("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?)", (stream, key, lines, digest, now))
 
     def keep(self, stream: int, kept: list[StoredPrediction]) -> int | None:
-        """Some predictions as one row, whose number is returned: a row for each would cost more than to predict."""
+        """Write predictions as one row; return its number. A row for each would cost more than the prediction."""
         if not kept:
             return None
         number = self.connection.execute(
@@ -205,7 +208,7 @@ class Journal:
         return number
 
     def kept(self) -> Iterator[tuple[int, int, list[StoredPrediction]]]:
-        """Number, stream and predictions of each row."""
+        """Yield the number, stream and predictions of each row."""
         for number, stream, body in self.connection.execute("SELECT number, stream, body FROM kept ORDER BY number"):
             parts = [line.split(b" ", 2) for line in decompress_body(body).split(b"\n")]
             clients = attribution.read_clients(self.connection, number, len(parts))
@@ -223,12 +226,14 @@ class Journal:
         attribution.forget_clients(self.connection, numbers)
 
     def answer(self, answers: list[tuple[str, int, float, str]]) -> None:
-        """Predictions that are labelled now; their features are in the entry. Each is remembered until it would have
-        expired, so that none is learned twice."""
+        """Record labelled predictions, whose features are in the entry.
+
+        Each label is stored until the prediction would have expired, so that none is learned twice.
+        """
         self.connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", answers)
 
     def remove_answers(self, ids: list[str]) -> None:
-        self.connection.executemany("DELETE FROM answers WHERE id = ?", [(one,) for one in ids])
+        self.connection.executemany("DELETE FROM answers WHERE id = ?", [(name,) for name in ids])
 
     def forget_answers(self, before: float) -> None:
         self.connection.execute("DELETE FROM answers WHERE time < ?", (before,))
@@ -237,7 +242,7 @@ class Journal:
         self.connection.executemany("DELETE FROM keys WHERE stream = ? AND key = ?", [(stream, key) for key in keys])
 
     def add_model(self, model: NewModel) -> tuple[int, int, int]:
-        """Its number, its stream, and the position in it after which it learns."""
+        """Add a model; return its number, its stream, and the position after which it learns."""
         stream = self._new_stream() if model.stream is None else model.stream
         joined = self.last[stream][0]
         number = self.connection.execute(
@@ -249,7 +254,7 @@ class Journal:
         return number, stream, joined
 
     def champion(self, stream: int) -> int | None:
-        """The number of its champion, as it is now: others may have changed it since they were asked."""
+        """Return the number of the current champion: an earlier job of the queue may have changed it."""
         row = self.connection.execute(
             "SELECT id FROM models WHERE stream = ? AND role = 'champion'", (stream,)
         ).fetchone()
@@ -259,29 +264,29 @@ class Journal:
         return [n for (n,) in self.connection.execute("SELECT id FROM models WHERE stream = ? ORDER BY id", (stream,))]
 
     def remove_model(self, model: int, stream: int) -> None:
-        """With its stream, where it was the last one in it."""
+        """Remove a model, and its stream if it was the last model in it."""
         self.connection.execute("DELETE FROM models WHERE id = ?", (model,))
         attribution.forget_model(self.connection, model)
         if self.connection.execute("SELECT count(*) FROM models WHERE stream = ?", (stream,)).fetchone()[0] == 0:
             self.remove_stream(stream)
 
     def set_model(self, model: int, **columns: Any) -> None:
-        for column, value in columns.items():  # names of ours, never of a request
+        for column, value in columns.items():  # column names are constants, never user input
             self.connection.execute(f"UPDATE models SET {column} = ? WHERE id = ?", (value, model))  # noqa: S608
         self._seal(model)
 
     def _seal(self, model: int) -> None:
-        """What is known of a model has no entry that follows it: it has a digest of its own."""
+        """Update the digest of a row of the table of models, which the digests of entries do not cover."""
         row = self.connection.execute("SELECT * FROM models WHERE id = ?", (model,)).fetchone()
         if row is not None:
             self.connection.execute("UPDATE models SET seal = ? WHERE id = ?", (seal_digest(row), model))
 
     def models(self) -> list[tuple[Any, ...]]:
-        """What is known of each, as it was written."""
+        """Return the verified rows of the table of models."""
         rows = self.connection.execute("SELECT * FROM models ORDER BY id").fetchall()
         for row in rows:
             if row[-1] != seal_digest(row):
-                raise damaged_error(self.path, f"what it knows of the model {row[1]!r} is not what was written")
+                raise damaged_error(self.path, f"the digest of the model {row[1]!r} does not match")
         return [row[:-1] for row in rows]
 
     def _new_stream(self) -> int:
@@ -310,7 +315,7 @@ class Journal:
         return None if row is None else float(row[0])
 
     def drop(self, stream: int, upto: int, most: int) -> int:
-        """Removes entries up to a position, so many at most; returns how many that were."""
+        """Drop at most `most` entries up to a position; return the number of dropped entries."""
         rows = self.connection.execute(
             "SELECT position, digest FROM entries WHERE stream = ? AND position <= ? ORDER BY position LIMIT ?",
             (stream, upto, most),
@@ -325,24 +330,26 @@ class Journal:
         return len(rows)
 
     def drop_older(self, stream: int, before: float, upto: int, most: int) -> int:
-        """Drop the first entries of a stream, as long as they are older than a moment, and at most `most`."""
+        """Drop at most `most` entries from the start of a stream that are older than a given time."""
         row = self.connection.execute(
             "SELECT position FROM entries WHERE stream = ? AND position <= ? AND time >= ? ORDER BY position LIMIT 1",
             (stream, upto, before),
         ).fetchone()
         return self.drop(stream, upto if row is None else row[0] - 1, most)
 
-    # --- Outside of one ---
+    # --- Outside of transactions ---
 
     def retain_by_age(self, now: float) -> None:
-        """Prepare for entries that leave by age: overwrite what is deleted, and let no entry be from the future, which
-        would stay too long after the clock was set back."""
+        """Prepare for dropping entries by age: overwrite deleted data, and move times in the future to now.
+
+        After the clock was set back, entries from the future would be kept for too long.
+        """
         self.connection.execute("PRAGMA secure_delete = ON")
         with self.transaction():
             self.connection.execute("UPDATE entries SET time = ? WHERE time > ?", (now, now))
 
     def release_pages(self, pages: int = 256) -> None:
-        """Some pages that are free, to the file system."""
+        """Return some free pages to the file system."""
         self.connection.execute(f"PRAGMA incremental_vacuum({pages:d})").fetchall()
 
     def size(self) -> int:
@@ -355,22 +362,22 @@ class Journal:
 class WriteJob(NamedTuple):
     write: Callable[[Journal], Any]
     done: asyncio.Future[Any]
-    """Gets what `write` returns once that is durable, or the exception that undid it."""
+    """Gets the result of `write` when it is durable, or the exception because of which it was rolled back."""
     size: int
-    """In bytes; 0 for jobs that are done also where there is no room left."""
+    """In bytes; 0 for jobs that are done even if the disk is full."""
     chain: JobChain
 
 
 class JournalWriter(threading.Thread):
     """The thread that writes all waiting jobs in one transaction (group commit).
 
-    While the disk syncs one group, the next one gathers: many clients share the cost of a sync, and a single client
-    waits for no one. Futures are resolved on the event loop's thread, in the order of submission, which is the
+    While the disk syncs one group, the next group is collected: many clients share the cost of a sync, and a single
+    client has no extra delay. Futures are resolved on the event loop's thread in the order of submission, which is the
     journal's order.
     """
 
     def __init__(self, journal: Journal, loop: asyncio.AbstractEventLoop, spare: int) -> None:
-        """`spare`: bytes of the disk that are left free."""
+        """Create the thread. `spare` is the number of bytes that stay free on the disk."""
         super().__init__(name="novikoff-journal", daemon=True)
         self.journal, self.loop, self.spare = journal, loop, spare
         self._waiting: deque[WriteJob] = deque()
@@ -417,7 +424,7 @@ class JournalWriter(threading.Thread):
             full = self._disk_full() if any(job.size for job in group) else None
             with self.journal.transaction():
                 results = [self._perform(job, full) for job in group]
-        except Exception as problem:  # what SQLite can't write is a disk that is full, or may as well be
+        except Exception as problem:  # a failed write of SQLite is treated like a full disk
             error = DiskFull(str(problem)) if isinstance(problem, sqlite3.OperationalError) else problem
             results = [error] * len(group)
             for job in group:
@@ -427,7 +434,7 @@ class JournalWriter(threading.Thread):
         self.loop.call_soon_threadsafe(self._begin_resolving, list(zip(group, results, strict=True)))
 
     def _perform(self, job: WriteJob, full: DiskFull | None) -> Any:
-        """Return the result of a job, or the exception because of which it was not done."""
+        """Return the result of a job, or the exception that prevented it."""
         result = job.chain.error or (full if job.size else None) or self.journal.attempt(job.write)
         if isinstance(result, Exception):
             job.chain.error = result
@@ -435,11 +442,11 @@ class JournalWriter(threading.Thread):
 
     def _begin_resolving(self, written: list[tuple[WriteJob, Any]]) -> None:
         self._written.extend(written)
-        if len(self._written) == len(written):  # else _resolve runs already
+        if len(self._written) == len(written):  # otherwise _resolve is already running
             self._resolve()
 
     def _resolve(self) -> None:
-        """Resolve futures in order, a slice at a time: other clients are served in between."""
+        """Resolve futures in order, some at a time, so that other requests are handled in between."""
         jobs = size = 0
         while self._written and jobs < MAX_RESOLVED_JOBS and size < MAX_RESOLVED_BYTES:
             job, result = self._written.popleft()
@@ -448,7 +455,7 @@ class JournalWriter(threading.Thread):
                 continue
             if isinstance(result, Exception):
                 job.done.set_exception(result)
-                job.done.exception()  # retrieved: no one needs to wait for it
+                job.done.exception()  # mark it as retrieved: the waiting request may be gone
             else:
                 job.done.set_result(result)
         if self._written:
@@ -456,19 +463,19 @@ class JournalWriter(threading.Thread):
 
     @property
     def full(self) -> bool:
-        """Whether there is no room to write now."""
+        """Whether the journal can't be written because the disk is full."""
         return self.failed or self._disk_full() is not None
 
     def _disk_full(self) -> DiskFull | None:
         try:
             stats = os.statvfs(self.journal.path.parent)
         except OSError as problem:
-            return DiskFull(f"the folder of the data can't be reached: {problem.strerror}")
+            return DiskFull(f"the data folder can't be accessed: {problem.strerror}")
         free = stats.f_bavail * stats.f_frsize
-        return None if free > self.spare else DiskFull(f"{free >> 20} MiB are left on the disk of the data")
+        return None if free > self.spare else DiskFull(f"{free >> 20} MiB are free on the disk of the data folder")
 
     def stop(self) -> None:
-        """Write what waits, then end the thread."""
+        """Write all waiting jobs, then end the thread."""
         with self._wake:
             self._stopping = True
             self._wake.notify()
@@ -476,7 +483,7 @@ class JournalWriter(threading.Thread):
 
 
 def open_read_only(folder: Path) -> contextlib.closing[sqlite3.Connection]:
-    """A connection that only reads, for another thread or process; one at a time may use it."""
+    """Return a read-only connection for another thread or process. Only one thread at a time may use it."""
     uri = f"{(folder / JOURNAL_FILE).absolute().as_uri()}?mode=ro"
     return contextlib.closing(
         sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
@@ -484,7 +491,7 @@ def open_read_only(folder: Path) -> contextlib.closing[sqlite3.Connection]:
 
 
 def iter_entries(connection: sqlite3.Connection, stream: int, after: int = 0) -> Iterator[JournalEntry]:
-    """The entries of a stream after a position, in order, each looked through."""
+    """Yield the entries of a stream after a position, in order, and verify their digests."""
     position, digest = after, None
     rows = connection.execute(
         "SELECT position, body, digest FROM entries WHERE stream = ? AND position > ? ORDER BY position",
@@ -492,31 +499,31 @@ def iter_entries(connection: sqlite3.Connection, stream: int, after: int = 0) ->
     )
     for position, body, stored in rows:
         if digest is not None and chain_digest(digest, position, body) != stored:
-            raise JournalDamaged(f"entry {position} of stream {stream} of the journal is damaged: restore a backup.")
+            raise JournalDamaged(f"entry {position} of stream {stream} of the journal is damaged. Restore a backup.")
         digest = stored
-        if body:  # an erased entry keeps its place, and nothing else
+        if body:  # an erased entry has no body
             yield JournalEntry(position, decompress_body(body))
 
 
 def find_answer(connection: sqlite3.Connection, name: str) -> tuple[float, str] | None:
-    """When a prediction was made, and its label as JSON, where it was labelled."""
+    """Return the time of a prediction and its label as JSON, or None if it was not labelled."""
     row = connection.execute("SELECT time, label FROM answers WHERE id = ?", (name,)).fetchone()
     return None if row is None else (float(row[0]), str(row[1]))
 
 
 def chain_digest(before: bytes, position: int, packed: bytes) -> bytes:
-    """The digest of an entry."""
+    """Return the digest of an entry, given the digest of the entry before it."""
     return blake2b(position.to_bytes(8, "big") + packed, key=before, digest_size=16).digest()
 
 
 def seal_digest(row: tuple[Any, ...]) -> bytes:
-    """The digest of all columns but the last."""
+    """Return the digest of all columns except the last."""
     return blake2b(repr(row[:-1]).encode(), digest_size=16).digest()
 
 
 def pack_predictions(kept: list[StoredPrediction]) -> bytes:
-    """Return predictions as a row of the table `kept` has them."""
-    lines = (b"%b %r %b" % (one.id.encode(), one.time, one.features) for one in kept)
+    """Return predictions as the body of a row of the table `kept`."""
+    lines = (b"%b %r %b" % (prediction.id.encode(), prediction.time, prediction.features) for prediction in kept)
     return compress_body(b"\n".join(lines))
 
 
@@ -538,7 +545,7 @@ def decompress_body(body: bytes) -> bytes:
 
 def damaged_error(path: Path, what: str) -> JournalDamaged:
     return JournalDamaged(
-        f"{path}: the journal is damaged: {what}. Nothing was changed and nothing is served. Restore the last backup of"
-        f" the folder (`novikoff serve backup` makes them), or keep {path.name} and its -wal file for a look and begin"
-        " with an empty folder."
+        f"{path}: the journal is damaged: {what}. No data was changed, and the server was not started. Restore the last"
+        f" backup of the folder (see `novikoff serve backup`), or move {path.name} and its -wal file away for analysis"
+        " and start with an empty folder."
     )

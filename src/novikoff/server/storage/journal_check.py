@@ -1,4 +1,4 @@
-"""Opening a journal: its tables are made, and every entry is verified before anything is served from it.
+"""Opening a journal: create its tables, and verify every entry.
 
 A partially written tail (power loss) is truncated, and `Journal.cut` describes it. Damage anywhere else is an error.
 """
@@ -16,7 +16,7 @@ from novikoff.server.storage.journal import JOURNAL_FILE, Journal, chain_digest,
 
 JOURNAL_FORMAT = 2
 MAX_FULL_CHECK_BYTES = 1 << 30
-"""A journal up to this size is checked completely when it is opened; of a longer one, the entries that models need."""
+"""Size up to which a journal is verified completely; of a larger one, only the entries that models need."""
 JOURNAL_SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE streams (id INTEGER PRIMARY KEY AUTOINCREMENT, first INTEGER NOT NULL, before BLOB NOT NULL);
@@ -41,14 +41,14 @@ CREATE TABLE answers (id TEXT PRIMARY KEY, stream INTEGER NOT NULL, time REAL NO
 
 
 def open_journal(folder: Path) -> Journal:
-    """Return the journal of a folder; raise Damaged where it is not what was written."""
+    """Return the journal of a folder; raise JournalDamaged if it is damaged."""
     path = folder / JOURNAL_FILE
     log = wal_check.check_wal(path)
     if log.damaged_middle:
-        raise damaged_error(path, "its write-ahead log is damaged in the middle: later entries stand behind it")
+        raise damaged_error(path, "its write-ahead log is damaged before valid entries")
     journal = Journal(path, _connect(path))
     if log.cut:
-        journal.cut.append(f"the last {log.cut:,} bytes of the write-ahead log were never finished")
+        journal.cut.append(f"the last {log.cut:,} bytes of the write-ahead log are an unfinished transaction")
     try:
         _prepare_database(journal)
         _verify_entries(journal)
@@ -75,7 +75,7 @@ def _prepare_database(journal: Journal) -> None:
         connection.execute("PRAGMA page_size = 8192")
     mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
-        raise InputError(f"{journal.path}: this file system can't hold a write-ahead log (it offers {mode!r}).")
+        raise InputError(f"{journal.path}: the file system does not support a write-ahead log (SQLite uses {mode!r}).")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA wal_autocheckpoint = 4096")
     if connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()[0] == 0:
@@ -87,7 +87,7 @@ def _prepare_database(journal: Journal) -> None:
     found = journal.meta("format")
     if found != JOURNAL_FORMAT:
         raise InputError(
-            f"{journal.path}: has format {found}, but this novikoff knows {JOURNAL_FORMAT}: update novikoff."
+            f"{journal.path}: the journal has format {found}, but this novikoff reads {JOURNAL_FORMAT}: update it."
         )
     if connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'model_origins'").fetchone()[0] == 0:
         with journal.transaction():
@@ -95,7 +95,7 @@ def _prepare_database(journal: Journal) -> None:
 
 
 def _verify_entries(journal: Journal) -> None:
-    """Every entry's digest; a damaged last one is cut, any other is refused."""
+    """Verify the digest of every entry. Truncate a damaged last entry; raise JournalDamaged for any other."""
     small = journal.path.stat().st_size <= MAX_FULL_CHECK_BYTES
     if small and (word := journal.connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
         raise damaged_error(journal.path, word)
@@ -119,7 +119,7 @@ def _verify_chain(journal: Journal, stream: int, since: int) -> None:
         good = position == count + 1 and isinstance(body, bytes) and chain_digest(digest, position, body) == stored
         if not good and position != most:
             raise damaged_error(
-                journal.path, f"entry {count + 1} of stream {stream} is damaged, and good ones follow it"
+                journal.path, f"entry {count + 1} of stream {stream} is damaged, but later entries are valid"
             )
         if not good:
             rows.close()

@@ -1,5 +1,7 @@
-"""Opening a folder: each model is what its file says plus the journal's entries after it, the same as if the server had
-never stopped."""
+"""Recovery: open a data folder and restore each model from its file and the journal entries after it.
+
+The models are byte-identical to those of a server that was never stopped.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from typing import NamedTuple
 from novikoff.base.internals import estimate_memory
 from novikoff.errors import InputError
 from novikoff.memory_limit import Growth
-from novikoff.meta.default_learner import DEFAULT_LEARNER
+from novikoff.model_factory import DEFAULT_LEARNER
 from novikoff.server.models.pending_predictions import LabelledPrediction
 from novikoff.server.models.registry import ModelRegistry
 from novikoff.server.models.served_model import CHALLENGER, CHAMPION, ComparisonBaseline, ServedModel, create_learner
@@ -26,11 +28,11 @@ from novikoff.server.storage.journal_check import open_journal
 
 LOCK_FILE = "lock"
 MEASURE_INTERVAL_ENTRIES = 256
-"""Entries of the journal that are replayed between two looks at the memory of all models."""
+"""Number of replayed entries between measurements of the memory of all models."""
 
 
 class ModelRow(NamedTuple):
-    """A model as the journal knows it."""
+    """A row of the journal's table of models."""
 
     id: int
     name: str
@@ -47,12 +49,12 @@ class ModelRow(NamedTuple):
 
 
 def open_registry(folder: Path, limits: Limits) -> ModelRegistry:
-    """All models as they were acknowledged; InputError with what to do where that can't be had."""
+    """Restore all acknowledged data of a folder; raise InputError if that is not possible."""
     prepare_folder(folder)
     registry = ModelRegistry(folder, limits, open_journal(folder))
     if limits.retain_days:
         registry.journal.retain_by_age(clock.now())
-    registry.said += [f"{text}: it was cut off." for text in registry.journal.cut]
+    registry.said += [f"journal truncated: {text}." for text in registry.journal.cut]
     connection = registry.journal.connection
     first = dict(connection.execute("SELECT id, first FROM streams").fetchall())
     for row in map(ModelRow._make, registry.journal.models()):
@@ -70,7 +72,9 @@ def _repair_champions(registry: ModelRegistry) -> None:
         if len(champions) != 1:
             for served in stream.members:
                 served.role = CHAMPION if served is (champions or stream.members)[0] else CHALLENGER
-            registry.said.append(f"{stream.champion.name!r} is the champion of its stream now: there was not just one.")
+            registry.said.append(
+                f"stream repaired: it had {len(champions)} champions; {stream.champion.name!r} is its champion now."
+            )
 
 
 def prepare_folder(folder: Path) -> None:
@@ -79,17 +83,17 @@ def prepare_folder(folder: Path) -> None:
         (folder / checkpoint.CHECKPOINT_FOLDER).mkdir(exist_ok=True, mode=0o700)
         _make_private(folder)
     except OSError as problem:
-        raise InputError(f"{folder}: can't be made a folder for data: {problem.strerror}.") from None
+        raise InputError(f"{folder}: can't be used as a data folder: {problem.strerror}.") from None
 
 
 def _make_private(folder: Path) -> None:
-    """Files that others could read, from a backup by an earlier version or a plain copy, become their owner's alone."""
+    """Remove access of other users to files, which a plain copy or a backup by an earlier version may have."""
     for path in [
         folder / checkpoint.CHECKPOINT_FOLDER,
         *folder.glob(f"{JOURNAL_FILE}*"),
         *(folder / checkpoint.CHECKPOINT_FOLDER).iterdir(),
     ]:
-        # A running server may just have replaced the file; another user's file is that user's to protect.
+        # A running server may have replaced the file. The mode of another user's file can't be changed.
         with contextlib.suppress(FileNotFoundError, PermissionError):
             mode = path.stat().st_mode
             if mode & 0o077:
@@ -97,13 +101,13 @@ def _make_private(folder: Path) -> None:
 
 
 def lock_folder(folder: Path) -> int:
-    """The folder is one server's alone, as long as the number that is returned is not closed."""
+    """Lock the folder against other servers, and return the file descriptor that holds the lock."""
     number = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(number)
-        raise InputError(f"{folder}: another server works with this folder: stop it first, or name another.") from None
+        raise InputError(f"{folder}: the folder is in use by another server. Stop it, or use another folder.") from None
     return number
 
 
@@ -113,8 +117,10 @@ def _restore_model(registry: ModelRegistry, row: ModelRow, first: int) -> Served
 
 
 def _find_too_large(registry: ModelRegistry, row: ModelRow) -> ServedModel | None:
-    """A model whose file is larger than what it may take is not loaded. It stands in its place without having learned,
-    and is stopped: its file and the journal stay as they are."""
+    """Return a stopped placeholder if the file of a model exceeds the memory limit, else None.
+
+    The file is not loaded, and it and the journal stay unchanged.
+    """
     positions = checkpoint.list_positions(registry.folder, row.id)
     size = checkpoint.checkpoint_path(registry.folder, row.id, positions[0]).stat().st_size if positions else 0
     allowed = _compute_allowed_bytes(registry, None)
@@ -122,7 +128,7 @@ def _find_too_large(registry: ModelRegistry, row: ModelRow) -> ServedModel | Non
         return None
     try:
         learner = create_learner(row.learner, json.loads(row.settings))
-    except RequestError:  # settings of a kind that only files have
+    except RequestError:  # settings that only uploaded files can have
         learner = create_learner(DEFAULT_LEARNER, {})
     served = ServedModel(row.name, learner, registry.limits, created=row.created, role=row.role)
     served.id, served.stream, served.joined, served.position = row.id, row.stream, row.joined, positions[0]
@@ -133,8 +139,10 @@ def _find_too_large(registry: ModelRegistry, row: ModelRow) -> ServedModel | Non
 
 
 def _compute_allowed_bytes(registry: ModelRegistry, served: ServedModel | None) -> int:
-    """Return how many bytes a model may take while the folder is opened. Others count without their spare room, which
-    depends on the order in which they grew."""
+    """Return the memory limit of a model in bytes while the folder is opened.
+
+    Other models count without their spare capacity, which depends on the order in which they grew.
+    """
     limits = registry.limits
     others = sum(_measure_bytes(other) for other in registry.models.values() if other is not served)
     allowed = min(limits.max_model_bytes, limits.max_server_bytes - others)
@@ -147,13 +155,13 @@ def _measure_bytes(served: ServedModel) -> int:
 
 def _load_model(registry: ModelRegistry, row: ModelRow, first: int) -> ServedModel:
     learner, position, problems = checkpoint.load_latest(registry.folder, row.id, registry.journal.last[row.stream][0])
-    registry.said += [f"{problem} What came before it was taken, and the journal." for problem in problems]
+    registry.said += [f"{problem} An earlier file and the journal are used instead." for problem in problems]
     from_file = learner is not None
     if not from_file and row.own:
         learner, position = create_learner(row.learner, json.loads(row.settings)), row.joined
     if learner is None or position + 1 < first:
         raise InputError(
-            f"{registry.folder}: the model {row.name!r} can't be made again: its files are damaged or missing, and the"
+            f"{registry.folder}: the model {row.name!r} can't be restored: its files are damaged or missing, and the"
             " journal does not have its first examples. Restore the last backup of the folder."
         )
     served = ServedModel(row.name, learner, registry.limits, created=row.created, role=row.role)
@@ -161,7 +169,7 @@ def _load_model(registry: ModelRegistry, row: ModelRow, first: int) -> ServedMod
     served.own = bool(row.own)
     served.past = None if row.past is None else ComparisonBaseline(*json.loads(row.past))
     served.checkpoint = position if from_file else None
-    # Those that are refused again when the journal is replayed are counted then.
+    # Examples that are refused again during the replay of the journal are counted then.
     served.refused = row.refused if position == row.checkpoint else 0
     return served
 
@@ -172,7 +180,7 @@ def _replay(registry: ModelRegistry) -> None:
         for number, (position, body) in enumerate(iter_entries(registry.journal.connection, stream.id, behind)):
             if number % MEASURE_INTERVAL_ENTRIES == 0:
                 stream.allowed = {served.name: _compute_allowed_bytes(registry, served) for served in stream.members}
-            with contextlib.suppress(RequestError):  # of a model that can't go on: it says so itself
+            with contextlib.suppress(RequestError):  # a stopped model: its message is reported below
                 stream.apply(position, body)
         stream.allowed = {}
         registry.said += [served.broken for served in stream.members if served.broken is not None]

@@ -1,10 +1,10 @@
-"""The write-ahead log of SQLite, looked through before SQLite opens it.
+"""Verification of SQLite's write-ahead log before SQLite opens it.
 
-SQLite reads the log up to the first frame whose checksum is wrong, and takes that for the end. After a loss of power
-that is right: the last transaction was not finished. But if a frame in the middle is damaged, it would silently drop
-all that was committed after it. Each frame's checksum goes on from that of the frame before, as it is written there, so
-that frames behind a damaged one can still be told to be good. A transaction is only begun when the one before is safe
-on the disk: good frames of a later transaction behind a damaged one mean that the middle is damaged.
+SQLite reads the log up to the first frame with a wrong checksum, and treats that as the end. After a power loss this is
+right: the last transaction was not finished. But if a frame in the middle is damaged, SQLite silently drops everything
+that was committed after it. Each frame's checksum continues from the stored checksum of the frame before, so frames
+after a damaged one can still be verified. A transaction starts only when the one before is durable. So valid frames of
+a later transaction after a damaged frame mean that the middle is damaged.
 
 Layout: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
 """
@@ -22,13 +22,13 @@ from novikoff._compiled.jit import compiled
 
 HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
 CHECKSUM_BYTE_ORDERS = {0x377F0682: "<u4", 0x377F0683: ">u4"}
-"""By the order of bytes in which checksums are made."""
+"""The byte order of checksums, by the magic number."""
 UINT32_MASK = 0xFFFFFFFF
 
 
 class WalStatus(NamedTuple):
     cut: int
-    """Bytes at the end that belong to no finished transaction."""
+    """Number of bytes at the end that do not belong to a finished transaction."""
     damaged_middle: bool
 
 
@@ -36,7 +36,7 @@ class WalFrame(NamedTuple):
     good: bool
     commits: bool
     ours: bool
-    """Not left from an earlier round of the log."""
+    """Whether the frame belongs to the current log: SQLite overwrites older frames from the start."""
 
 
 def wal_path(database: Path) -> Path:
@@ -53,14 +53,14 @@ def check_wal(database: Path) -> WalStatus:
     if order is None or compute_checksum(log[: HEADER_BYTES - 8], order, 0, 0) != struct.unpack(
         ">2I", log[HEADER_BYTES - 8 : HEADER_BYTES]
     ):
-        # A head is synced with the first transaction: with two of them behind it, it was good once.
+        # The header is synced with the first transaction: if two transactions follow it, it was valid once.
         return WalStatus(len(log), damaged_middle=len(log) >= HEADER_BYTES + 3 * (FRAME_HEADER_BYTES + max(page, 512)))
     frames = _parse_frames(log, order, page)
     bad = next((k for k, frame in enumerate(frames) if not frame.good), len(frames))
     ended = max((k + 1 for k, frame in enumerate(frames[:bad]) if frame.commits), default=0)
     commits = sum(frame.good and frame.commits for frame in frames[bad + 1 :])
     if bad < len(frames) and commits:
-        # Good frames behind a bad one: of its own transaction, or of a later one?
+        # Valid frames after a damaged one belong to its own transaction or to a later one.
         commits += frames[bad].commits
     cut = sum(frame.ours for frame in frames[ended:]) * (FRAME_HEADER_BYTES + page)
     return WalStatus(cut, damaged_middle=commits > 1)
@@ -86,7 +86,7 @@ def compute_checksum(data: bytes, order: str, s0: int, s1: int) -> tuple[int, in
 
 @compiled
 def _sum_words(words: NDArray[np.int64], s0: int, s1: int) -> tuple[int, int]:
-    """Fibonacci-weighted, as SQLite makes them."""
+    """Return the Fibonacci-weighted checksums of SQLite."""
     for k in range(0, len(words), 2):
         s0 = (s0 + words[k] + s1) & UINT32_MASK
         s1 = (s1 + words[k + 1] + s0) & UINT32_MASK

@@ -1,1 +1,1 @@
-"""Shattering, decided by computation on given points."""
+"""Exact geometry of points: shattering, Radon partitions and an exact simplex method."""

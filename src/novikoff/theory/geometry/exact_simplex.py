@@ -1,9 +1,9 @@
-"""Gordan's alternative decided in whole numbers, for few examples: the simplex method without rounding.
+"""Gordan's alternative decided in integers for few examples, by the simplex method without rounding.
 
-It looks for λ ≥ 0 with Σ λ_i·sign_i·z_i = 0, Σλ = 1. What is missing or too much in each equation is an artificial
-variable, and their sum is made as small as it can be. If it becomes 0, there is λ; if not, the dual variables are the
-separator with the widest margin of all −1 ≤ u_j ≤ 1, so that it survives rounding. The table is kept in whole numbers
-over one common denominator (Edmonds 1967), and the first variable that helps enters (Bland 1977), so that it ends.
+The method looks for λ ≥ 0 with Σ λ_i·sign_i·z_i = 0 and Σλ = 1. Artificial variables hold the shortfall and the
+excess of each equation, and their sum is minimized. If the minimum is 0, λ is found. If not, the dual variables are
+the separator with the widest margin among −1 ≤ u_j ≤ 1, which survives rounding. The tableau holds integers over one
+common denominator (Edmonds 1967). Bland's rule (1977) guarantees termination.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 
 class LpResult(NamedTuple):
-    """One of the two."""
+    """Either the weights λ or the separator u; the other is None."""
 
     weights: list[Fraction] | None
     """λ."""
@@ -26,7 +26,7 @@ class LpResult(NamedTuple):
 
 
 def decide(columns: NDArray[Any], until: float) -> LpResult | None:
-    """`columns` are the signed rows in whole numbers, one a column; None where time ran out."""
+    """Return λ or a separator for integer signed rows, given as `columns`; None on timeout."""
     equations, count = columns.shape
     table = _build_tableau(columns)
     basis = [count + k for k in range(equations + 1)]
@@ -42,11 +42,11 @@ def decide(columns: NDArray[Any], until: float) -> LpResult | None:
 
 
 def _build_tableau(columns: NDArray[Any]) -> NDArray[Any]:
-    """Equations, the last one Σλ = 1: λ, what is missing, what is too much, right sides; below, the costs."""
+    """Return the initial tableau: λ, shortfall, excess, right sides; last Σλ = 1, then the costs."""
     equations, count = columns.shape
     table = np.zeros((equations + 2, count + 2 * equations + 2), object)
     table[:equations, :count] = columns
-    # Multiplied by what no score exceeds, so that nothing but the box limits the margin.
+    # The factor exceeds every score, so that only the box limits the margin.
     most = max(1, int(abs(columns).sum(axis=0).max()))
     table[equations, :count] = most
     for k in range(equations + 1):
@@ -61,14 +61,16 @@ def _build_tableau(columns: NDArray[Any]) -> NDArray[Any]:
 
 
 def _choose_leaving_row(table: NDArray[Any], basis: list[int], entering: int) -> int:
-    """The row with the smallest ratio, of several the one whose variable comes first. One is always there: the sum of
-    the artificial variables has a least value."""
+    """Return the row with the smallest ratio; ties go to the lowest variable (Bland's rule).
+
+    Such a row exists, because the sum of the artificial variables is bounded below.
+    """
     rows = [i for i in range(len(basis)) if table[i, entering] > 0]
     return min(rows, key=lambda i: (Fraction(int(table[i, -1]), int(table[i, entering])), basis[i]))
 
 
 def _pivot(table: NDArray[Any], row: int, column: int, common: int) -> int:
-    """The divisions leave no remainder: every entry is a minor of the first table."""
+    """Pivot the tableau. The divisions are exact, because every entry is a minor of the first tableau."""
     pivot = int(table[row, column])
     kept = table[row].copy()
     factors = table[:, column].copy()
@@ -86,6 +88,6 @@ def _read_result(table: NDArray[Any], basis: list[int], common: int, count: int)
             if j < count:
                 weights[j] = Fraction(int(table[i, -1]), common)
         return LpResult(weights, None)
-    # What is missing in equation k costs 1 − π_k by now; π·column ≤ 0 for every λ, and the last π is above 0.
+    # The reduced cost of the shortfall in equation k is 1 − π_k. π·column ≤ 0 for every λ, and the last π is above 0.
     equations = len(basis) - 1
     return LpResult(None, [Fraction(int(table[-1, count + k]), common) - 1 for k in range(equations)])

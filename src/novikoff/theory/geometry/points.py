@@ -1,4 +1,4 @@
-"""Points with exact coordinates, and the shapes that contain some of them."""
+"""Points with exact coordinates, and half-lines, boxes and half-spaces that contain some of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Labels = tuple[bool, ...]
 
 
 def parse_points(given: Sequence[Any], dimension: int | None = None) -> tuple[Point, ...]:
-    """Numbers or sequences of them; 0.1 is a tenth.
+    """Return points with rational coordinates from numbers or sequences of numbers; 0.1 becomes 1/10.
 
     >>> parse_points([[0, 0.5]])
     ((Fraction(0, 1), Fraction(1, 2)),)
@@ -24,12 +24,12 @@ def parse_points(given: Sequence[Any], dimension: int | None = None) -> tuple[Po
     except (TypeError, ValueError, OverflowError):
         raise InputError("Each point must be a finite number, or a sequence of them.") from None
     if not points:
-        raise InputError("There must be a point.")
+        raise InputError("There must be at least one point.")
     lengths = sorted({len(point) for point in points})
     if len(lengths) > 1 or lengths[0] == 0:
-        raise InputError(f"All points must have equally many coordinates, but they have {lengths}.")
+        raise InputError(f"All points must have the same number of coordinates, got {lengths}.")
     if dimension is not None and lengths[0] != dimension:
-        raise InputError(f"Points must have {dimension} coordinate, but have {lengths[0]}.")
+        raise InputError(f"Points must have {dimension} coordinate, got {lengths[0]}.")
     return points
 
 
@@ -40,7 +40,7 @@ def _coordinates(point: Any) -> Sequence[Any]:
 
 
 class HalfLine(NamedTuple):
-    """x ≥ start."""
+    """The half-line x ≥ start."""
 
     start: Fraction
 
@@ -52,7 +52,7 @@ class HalfLine(NamedTuple):
 
 
 class Box(NamedTuple):
-    """low_j ≤ x_j ≤ high_j for all j; no point at all where low is above high. In one dimension: an interval."""
+    """The box low_j ≤ x_j ≤ high_j for all j, empty where low is above high; in one dimension an interval."""
 
     low: Point
     high: Point
@@ -67,7 +67,7 @@ class Box(NamedTuple):
 
 
 class HalfSpace(NamedTuple):
-    """w·x > θ; none of the points that it was made for lies on its edge."""
+    """The half-space w·x > θ; none of the points that it was built for is on its boundary."""
 
     weights: Point
     threshold: Fraction

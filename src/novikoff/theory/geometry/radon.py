@@ -1,8 +1,8 @@
-"""Radon's theorem: any d + 2 points of d dimensions fall into two sets whose convex hulls have a point in common.
+"""Radon partitions: d + 2 points in d dimensions form two sets whose convex hulls intersect (Radon 1921).
 
-No half-space contains the one set and nothing of the other, for it would contain the common point and not contain it.
-So no d + 2 points are shattered by half-spaces, and no points that are affinely dependent: these have such a partition
-too. It comes from weights λ, not all 0, with Σλ = 0 and Σ λ_i·x_i = 0, found by elimination in fractions (Radon 1921).
+A half-space that contains the first set and no point of the second would both contain and not contain the common
+point. So half-spaces shatter no d + 2 points, and no affinely dependent points: these have such a partition too. The
+partition comes from weights λ, not all 0, with Σλ = 0 and Σ λ_i·x_i = 0, found by elimination in rational numbers.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from novikoff.theory.geometry.points import Labels, Point, parse_points
 
 
 class RadonPartition(NamedTuple):
-    """Two sets of points, by their places, and a point in both hulls."""
+    """Two sets of points, by position, and a point in both convex hulls."""
 
     first: tuple[int, ...]
     second: tuple[int, ...]
     weights: tuple[Fraction, ...]
-    """For each point its share in the common point: those of `first` sum to 1, those of `second` too, others are 0."""
+    """The weight of each point in the common point. Those of each set sum to 1."""
     common: Point
 
     def holds(self, points: Sequence[Any]) -> bool:
-        """Checked from the beginning, in fractions."""
+        """Check the partition from the points alone, in rational arithmetic."""
         exact = parse_points(points)
         if set(self.first) & set(self.second) or any(w < 0 for w in self.weights):
             return False
@@ -32,12 +32,12 @@ class RadonPartition(NamedTuple):
 
     @property
     def labels(self) -> Labels:
-        """The labelling that no half-space has: the first set inside, all other points outside."""
+        """The labelling that no half-space realizes: the first set inside, all other points outside."""
         return tuple(i in self.first for i in range(len(self.weights)))
 
 
 def partition(points: Sequence[Any]) -> RadonPartition | None:
-    """None where the points are affinely independent: then every labelling is that of a half-space.
+    """Return a Radon partition, or None for affinely independent points, whose labellings all have a half-space.
 
     >>> square = partition([(0, 0), (1, 1), (1, 0), (0, 1)])
     >>> square.first, square.second, [str(c) for c in square.common]
@@ -57,8 +57,8 @@ def partition(points: Sequence[Any]) -> RadonPartition | None:
 
 
 def _find_dependence(vectors: Sequence[Point]) -> list[Fraction] | None:
-    """Numbers, not all 0, whose combination of the vectors vanishes: for the first vector that depends on others."""
-    basis: list[tuple[int, list[Fraction], list[Fraction]]] = []  # where it begins, the vector, how it is combined
+    """Return coefficients, not all 0, of a vanishing combination that ends with the first dependent vector; or None."""
+    basis: list[tuple[int, list[Fraction], list[Fraction]]] = []  # (pivot column, vector, its coefficients)
     for k, vector in enumerate(vectors):
         rest = list(vector)
         mix = [Fraction(int(i == k)) for i in range(len(vectors))]
@@ -78,5 +78,5 @@ def _combine(points: Sequence[Point], weights: Sequence[Fraction], side: Sequenc
 
 
 def _convex_combination(points: Sequence[Point], weights: Sequence[Fraction], side: Sequence[int]) -> Point | None:
-    """The combination, where the weights sum to 1."""
+    """Return the combination of points; the weights sum to 1."""
     return _combine(points, weights, side) if sum((weights[i] for i in side), Fraction(0)) == 1 else None

@@ -1,6 +1,6 @@
-"""Classes of sets of points, each by what decides whether one of its sets contains just the points that it should.
+"""Consistency oracles of geometric classes: does a set of the class contain exactly the points labelled True?
 
-Half-lines x ≥ a; intervals; boxes with sides parallel to the axes; half-spaces, by linear programming without rounding.
+The classes are half-lines x ≥ a, intervals, axis-parallel boxes, and half-spaces by an exact linear program.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from novikoff.theory.geometry import radon
 from novikoff.theory.geometry.points import Box, HalfLine, HalfSpace, Labels, Point
 
 Refutation = tuple[Labels, str]
-"""A labelling that no set of the class has, and why."""
+"""A labelling that no set of the class realizes, and the reason."""
 
 
 class ConceptClass(NamedTuple):
     name: str
     consistent: Callable[[Sequence[Point], Labels], object | None]
-    """A set that contains the points labelled True and no others, or None."""
+    """Maps points and labels to a set that contains exactly the points labelled True, or to None."""
     refute: Callable[[Sequence[Point]], Refutation | None] | None = None
-    """A labelling that no set has, where a theorem tells it without trying them all."""
+    """Returns a labelling that a theorem excludes, without trying all labellings."""
     dimension: int | None = None
-    """How many coordinates points have, where it may not be any number."""
+    """Required number of coordinates; None for any number."""
 
 
 def find_half_line(points: Sequence[Point], labels: Labels) -> HalfLine | None:
@@ -34,7 +34,7 @@ def find_half_line(points: Sequence[Point], labels: Labels) -> HalfLine | None:
 
 
 def find_box(points: Sequence[Point], labels: Labels) -> Box | None:
-    """The smallest one around what it must contain: if this one contains too much, all do."""
+    """Return the smallest box around the points labelled True, if it contains no other point; otherwise None."""
     inside = [point for point, label in zip(points, labels, strict=True) if label]
     if not inside:
         return Box(tuple(Fraction(1) for _ in points[0]), tuple(Fraction(0) for _ in points[0]))
@@ -43,7 +43,7 @@ def find_box(points: Sequence[Point], labels: Labels) -> Box | None:
 
 
 def find_half_space(points: Sequence[Point], labels: Labels) -> HalfSpace | None:
-    """w·x > θ where the label is True, w·x < θ where it is False."""
+    """Return a half-space with w·x > θ for points labelled True and w·x < θ for the others, or None."""
     import numpy as np
 
     from novikoff.theory.geometry import exact_simplex
@@ -66,7 +66,7 @@ def _agrees(found: HalfLine | Box, points: Sequence[Point], labels: Labels) -> b
 
 
 def _refute_half_lines(points: Sequence[Point]) -> Refutation | None:
-    """Of two points the lower one can't be inside alone."""
+    """Return the labelling in which only the lower of two points is inside."""
     if len(points) < 2:
         return None
     lowest = min(range(len(points)), key=lambda i: points[i])
@@ -75,8 +75,10 @@ def _refute_half_lines(points: Sequence[Point]) -> Refutation | None:
 
 
 def _refute_boxes(points: Sequence[Point]) -> Refutation | None:
-    """A point in the box of others can't be left out alone. Of more than 2d points, those that are the lowest or
-    highest in a coordinate, one for each, have all others in their box."""
+    """Return a labelling that excludes a point in the box of others.
+
+    Among more than 2d points, those that are lowest or highest in some coordinate have all others in their box.
+    """
     outermost = set()
     for j in range(len(points[0])):
         outermost |= {pick(range(len(points)), key=lambda i: points[i][j]) for pick in (min, max)}

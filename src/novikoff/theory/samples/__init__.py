@@ -1,1 +1,1 @@
-"""Sample sizes: how many examples are enough."""
+"""Sample sizes: numbers of examples that are enough for a given error and confidence."""

@@ -1,8 +1,8 @@
-"""Any hypothesis of a finite class H, consistent or not, on m independent examples.
+"""Sample sizes for any hypothesis of a finite class H, consistent or not, on m independent examples.
 
-By Hoeffding's inequality the true error of one hypothesis is more than ε above the error that was seen with probability
-e^(−2mε²) at most, so that this happens for some hypothesis of H with probability |H|·e^(−2mε²) at most: with
-probability 1 − δ no true error is more than ε above what was seen (Haussler 1992; Mitchell 1997, eq. 7.3).
+By Hoeffding's inequality the true error of one hypothesis exceeds its observed error by more than ε with probability
+at most e^(−2mε²). For some hypothesis of H this happens with probability at most |H|·e^(−2mε²). So with probability 1
+− δ no true error exceeds the observed one by more than ε (Haussler 1992; Mitchell 1997, eq. 7.3).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from novikoff.theory.directed_rounding import (
 
 
 def examples(*, hypotheses: Hypotheses, epsilon: Number, delta: Number) -> int:
-    """m ≥ (1/(2ε²))(ln|H| + ln(1/δ)).
+    """Return the least m ≥ (1/(2ε²))(ln|H| + ln(1/δ)).
 
     >>> examples(hypotheses=3**10, epsilon=0.1, delta=0.05)
     700
@@ -36,7 +36,7 @@ def examples(*, hypotheses: Hypotheses, epsilon: Number, delta: Number) -> int:
 
 
 def error(*, hypotheses: Hypotheses, examples: int, delta: Number) -> float:
-    """ε ≤ √((ln|H| + ln(1/δ))/(2m)): the gap between what was seen and the truth; 1 where that is more.
+    """Return ε = √((ln|H| + ln(1/δ))/(2m)), the gap between observed and true error, at most 1.
 
     >>> round(error(hypotheses=3**10, examples=700, delta=0.05), 5)
     0.09994
@@ -49,7 +49,7 @@ def error(*, hypotheses: Hypotheses, examples: int, delta: Number) -> float:
 
 
 def failure(*, hypotheses: Hypotheses, examples: int, epsilon: Number) -> float:
-    """δ ≤ |H|·e^(−2mε²); 1 where that is more.
+    """Return δ = |H|·e^(−2mε²), at most 1.
 
     >>> round(failure(hypotheses=3**10, examples=700, epsilon=0.1), 4)
     0.0491

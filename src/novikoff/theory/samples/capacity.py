@@ -1,4 +1,4 @@
-"""A hypothesis of a class of VC dimension d that makes no mistake on m independent examples.
+"""Sample sizes for a hypothesis of a class of VC dimension d without a mistake on m independent examples.
 
 With probability 1 − δ its error is at most ε if m ≥ (1/ε)(8d·log₂(13/ε) + 4·log₂(2/δ)) (Blumer, Ehrenfeucht, Haussler
 and Warmuth 1989, Theorem 2.1, with the sum for the larger of the two terms; Mitchell 1997, eq. 7.7).
@@ -25,7 +25,7 @@ from novikoff.theory.directed_rounding import (
 
 
 def examples(*, dimension: int, epsilon: Number, delta: Number) -> int:
-    """m ≥ (1/ε)(8d·log₂(13/ε) + 4·log₂(2/δ)).
+    """Return the least m ≥ (1/ε)(8d·log₂(13/ε) + 4·log₂(2/δ)).
 
     >>> examples(dimension=3, epsilon=0.1, delta=0.05)  # half-planes
     1899
@@ -39,7 +39,7 @@ def examples(*, dimension: int, epsilon: Number, delta: Number) -> int:
 
 
 def error(*, dimension: int, examples: int, delta: Number) -> float:
-    """The least ε with (1/ε)(8d·log₂(13/ε) + 4·log₂(2/δ)) ≤ m; 1 where there is none.
+    """Return the least ε with (1/ε)(8d·log₂(13/ε) + 4·log₂(2/δ)) ≤ m, or 1 where there is none.
 
     >>> round(error(dimension=3, examples=1899, delta=0.05), 5)
     0.09997
@@ -53,7 +53,7 @@ def error(*, dimension: int, examples: int, delta: Number) -> float:
 
 
 def failure(*, dimension: int, examples: int, epsilon: Number) -> float:
-    """δ ≤ 2·2^(2d·log₂(13/ε) − εm/4); 1 where that is more.
+    """Return δ = 2·2^(2d·log₂(13/ε) − εm/4), at most 1.
 
     >>> round(failure(dimension=3, examples=1899, epsilon=0.1), 4)
     0.0494
@@ -64,7 +64,7 @@ def failure(*, dimension: int, examples: int, epsilon: Number) -> float:
         validation.check_epsilon(epsilon),
     )
     power = UP.subtract(UP.multiply(2 * d, log2_above(13 / wrong)), decimal_below(wrong * n_examples / 4))
-    # The exponent's sign decides which side of ln 2 is the larger product.
+    # The sign of the exponent decides which rounding of ln 2 gives the larger product.
     ln2 = ln_below(Fraction(2)) if power < 0 else UP.next_plus(UP.ln(Decimal(2)))
     return min(1.0, float_above(UP.multiply(2, exp_above(UP.multiply(power, ln2)))))
 

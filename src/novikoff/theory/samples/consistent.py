@@ -1,6 +1,6 @@
-"""A hypothesis of a finite class H that makes no mistake on m independent examples.
+"""Sample sizes for a hypothesis of a finite class H without a mistake on m independent examples.
 
-One whose error is above ε agrees with all of them with probability below (1 − ε)^m ≤ e^(−εm), so that the probability
+A hypothesis with error above ε agrees with all of them with probability below (1 − ε)^m ≤ e^(−εm). So the probability
 that some such hypothesis of H does is at most |H|·e^(−εm) (Blumer, Ehrenfeucht, Haussler and Warmuth 1987, "Occam's
 razor"; Mitchell 1997, eq. 7.2).
 """
@@ -15,7 +15,7 @@ from novikoff.theory.directed_rounding import UP, Number, decimal_below, exp_abo
 
 
 def examples(*, hypotheses: Hypotheses, epsilon: Number, delta: Number) -> int:
-    """m ≥ (1/ε)(ln|H| + ln(1/δ)): so many are enough for an error of at most ε with probability 1 − δ.
+    """Return the least m ≥ (1/ε)(ln|H| + ln(1/δ)), enough for an error of at most ε with probability 1 − δ.
 
     >>> examples(hypotheses=3**10, epsilon=0.1, delta=0.05)  # Mitchell's example: conjunctions of ten variables
     140
@@ -25,7 +25,7 @@ def examples(*, hypotheses: Hypotheses, epsilon: Number, delta: Number) -> int:
 
 
 def error(*, hypotheses: Hypotheses, examples: int, delta: Number) -> float:
-    """ε ≤ (ln|H| + ln(1/δ))/m; 1 where that is more.
+    """Return ε = (ln|H| + ln(1/δ))/m, at most 1.
 
     >>> round(error(hypotheses=3**10, examples=140, delta=0.05), 5)
     0.09987
@@ -40,7 +40,7 @@ def error(*, hypotheses: Hypotheses, examples: int, delta: Number) -> float:
 
 
 def failure(*, hypotheses: Hypotheses, examples: int, epsilon: Number) -> float:
-    """δ ≤ |H|·e^(−εm): how likely a consistent hypothesis has an error above ε; 1 where that is more.
+    """Return δ = |H|·e^(−εm), the probability that a consistent hypothesis has an error above ε, at most 1.
 
     >>> round(failure(hypotheses=3**10, examples=140, epsilon=0.1), 4)
     0.0491

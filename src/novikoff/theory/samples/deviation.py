@@ -1,7 +1,7 @@
-"""Any hypothesis of a class of VC dimension d ≥ 1, consistent or not, on m independent examples.
+"""Sample sizes for any hypothesis of a class of VC dimension d ≥ 1, consistent or not, on m independent examples.
 
-Pr[some true error is more than ε above what was seen] ≤ 4·((2m)^d + 1)·e^(−mε²/8) (Vapnik and Chervonenkis 1971, with
-m^d + 1 for the growth function; Abu-Mostafa, Magdon-Ismail and Lin 2012, eq. 2.12 and 2.13).
+Pr[some true error exceeds the observed one by more than ε] ≤ 4·((2m)^d + 1)·e^(−mε²/8) (Vapnik and Chervonenkis 1971,
+with m^d + 1 for the growth function; Abu-Mostafa, Magdon-Ismail and Lin 2012, eq. 2.12 and 2.13).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from novikoff.theory.directed_rounding import (
 
 
 def examples(*, dimension: int, epsilon: Number, delta: Number) -> int:
-    """The least m with m ≥ (8/ε²)·ln(4((2m)^d + 1)/δ).
+    """Return the least m with m ≥ (8/ε²)·ln(4((2m)^d + 1)/δ).
 
-    The right side put in for m, from m = 1 on, again and again: as it grows with m, this never passes the least m, and
-    as it grows less than a third as fast there, it is soon reached.
+    The right side is iterated from m = 1. It increases in m, so the iteration never passes the least m. Its slope
+    there is below a third, so the iteration converges quickly.
 
     >>> examples(dimension=3, epsilon=0.1, delta=0.1)  # "N ≈ 30,000": the book's Example 2.6
     29300
@@ -42,7 +42,7 @@ def examples(*, dimension: int, epsilon: Number, delta: Number) -> int:
 
 
 def error(*, dimension: int, examples: int, delta: Number) -> float:
-    """ε ≤ √((8/m)·ln(4((2m)^d + 1)/δ)); 1 where that is more.
+    """Return ε = √((8/m)·ln(4((2m)^d + 1)/δ)), at most 1.
 
     >>> round(error(dimension=1, examples=10_000, delta=0.1), 4)
     0.1043
@@ -57,7 +57,7 @@ def error(*, dimension: int, examples: int, delta: Number) -> float:
 
 
 def failure(*, dimension: int, examples: int, epsilon: Number) -> float:
-    """δ ≤ 4((2m)^d + 1)·e^(−mε²/8); 1 where that is more.
+    """Return δ = 4((2m)^d + 1)·e^(−mε²/8), at most 1.
 
     >>> round(failure(dimension=1, examples=20_000, epsilon=0.1), 9)
     2.222e-06
@@ -77,7 +77,7 @@ def _check_dimension(value: int) -> int:
 
 
 def _ln_four_growth(d: int, n_examples: int) -> Decimal:
-    """ln(4((2m)^d + 1)), rounded up; where the power is too long to be written, by ln(a + 1) ≤ ln a + 1/a."""
+    """Return ln(4((2m)^d + 1)), rounded up; for powers that are too long, by ln(a + 1) ≤ ln a + 1/a."""
     if d * (2 * n_examples).bit_length() <= 4000:
         return ln_above(Fraction(4 * ((2 * n_examples) ** d + 1)))
     ln = UP.multiply(d, ln_above(Fraction(2 * n_examples)))

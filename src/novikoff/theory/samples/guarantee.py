@@ -1,4 +1,4 @@
-"""What is guaranteed of one hypothesis on new data: the number, how surely, and under which assumptions."""
+"""Guarantees for the error of one hypothesis on new data: the number, its confidence and its assumptions."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ IID_ASSUMPTION = "the examples are drawn independently from one distribution, an
 
 
 def no_guarantee(about: str, why: str) -> ErrorGuarantee:
-    """Where there is nothing to promise."""
+    """Return a guarantee record that promises nothing, with the reason."""
     return ErrorGuarantee(about, None, None, why, {}, IID_ASSUMPTION)
 
 
 class ErrorGuarantee(NamedTuple):
     about: str
-    """Which hypothesis."""
+    """Name of the hypothesis."""
     bound: float | None
-    """What its error on new data does not exceed; None where nothing is guaranteed."""
+    """Upper bound on its error on new data; None where nothing is guaranteed."""
     delta: float | None
-    """… but for this probability; None where it is about a mean."""
+    """Probability that the bound fails; None for a bound on a mean."""
     statement: str
-    """The formula, or why there is none."""
+    """The formula, or the reason why there is none."""
     numbers: dict[str, Any]
-    """What was put in."""
+    """Numbers that the formula was evaluated with."""
     assumes: str
 
     @property

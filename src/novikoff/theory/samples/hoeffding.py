@@ -1,8 +1,8 @@
-"""The error of one hypothesis that was chosen before the m examples were drawn: Hoeffding's inequality (1963).
+"""Sample sizes for one hypothesis that was chosen before the m examples were drawn (Hoeffding 1963).
 
-Pr[p > p̂ + ε] ≤ e^(−2mε²), p the true error and p̂ the share of mistakes on the examples. It is the agnostic bound of a
-class with one hypothesis. For both sides, Pr[|p − p̂| > ε], put δ/2 for δ. What it gives away is seen beside the exact
-binomial (`novikoff.theory.binomial`).
+Pr[p > p̂ + ε] ≤ e^(−2mε²), where p is the true error and p̂ the share of mistakes on the examples. It is the agnostic
+bound of a class with one hypothesis. For both sides, Pr[|p − p̂| > ε], use δ/2 for δ. `novikoff.theory.binomial` is
+exact and never looser.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from novikoff.theory.samples import agnostic
 
 
 def examples(*, epsilon: Number, delta: Number) -> int:
-    """m ≥ ln(1/δ)/(2ε²).
+    """Return the least m ≥ ln(1/δ)/(2ε²).
 
     >>> examples(epsilon=0.05, delta=0.05)
     600
@@ -21,7 +21,7 @@ def examples(*, epsilon: Number, delta: Number) -> int:
 
 
 def error(*, examples: int, delta: Number) -> float:
-    """ε ≤ √(ln(1/δ)/(2m)); 1 where that is more.
+    """Return ε = √(ln(1/δ)/(2m)), at most 1.
 
     >>> round(error(examples=600, delta=0.05), 5)
     0.04996
@@ -30,7 +30,7 @@ def error(*, examples: int, delta: Number) -> float:
 
 
 def failure(*, examples: int, epsilon: Number) -> float:
-    """δ ≤ e^(−2mε²).
+    """Return δ = e^(−2mε²).
 
     >>> round(failure(examples=600, epsilon=0.05), 5)
     0.04979

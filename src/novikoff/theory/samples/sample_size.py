@@ -1,6 +1,6 @@
-"""Sample sizes as questions and answers: of m, ε and δ any two are given and the third is told, in words.
+"""Calculator for sample sizes: given two of m, ε and δ, compute the third and state it as a sentence.
 
-Each law is a module with the functions `examples`, `error` and `failure`; here is what they say.
+Each law is a module with the functions `examples`, `error` and `failure`. This module adds names, formulas and texts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from novikoff.theory.samples import agnostic, capacity, consistent, deviation, h
 
 
 class Direction(NamedTuple):
-    """One of the three numbers from the other two."""
+    """Computes one of m, ε and δ from the other two."""
 
     compute: Callable[..., Any]
     formula: str
@@ -35,22 +35,22 @@ class SampleSizeBound(NamedTuple):
     name: str
     about: str
     of: str
-    """What describes the class: 'hypotheses', 'dimension', or nothing."""
+    """The size that describes the class: 'hypotheses', 'dimension' or ''."""
     claim: str
-    """What holds with probability 1 − δ."""
+    """The statement that holds with probability 1 − δ."""
     directions: dict[str, Direction]
     assumes: str
     source: str
     necessary: bool = False
-    """Whether so many examples are needed, where other laws say that they are enough."""
+    """Whether the number of examples is necessary instead of sufficient."""
 
 
 class SampleSizeAnswer(NamedTuple):
-    """One question, answered."""
+    """The answer to one question."""
 
     law: str
     asked: str
-    """'examples', 'error' or 'failure'."""
+    """The computed number: 'examples', 'error' or 'failure'."""
     value: int | float
     given: dict[str, Any]
     formula: str
@@ -172,7 +172,7 @@ def ask(
     hypotheses: Hypotheses | None = None,
     dimension: int | None = None,
 ) -> SampleSizeAnswer:
-    """The third of m, ε and δ.
+    """Compute the third of m, ε and δ by the named law.
 
     >>> print(ask("consistent", hypotheses=3**10, epsilon=0.1, delta=0.05).sentence)
     140 examples are enough: with probability at least 0.95, a hypothesis of the class that makes no mistake on them \
@@ -184,11 +184,11 @@ has an error of at most 0.1 on new ones.
     asked = next((third for third, two in GIVEN_PAIRS.items() if set(two) == set(known)), None)
     if asked is None or asked not in bound.directions:
         needed = "ε and δ" if bound.necessary else "two of m (examples), ε (epsilon) and δ (delta)"
-        raise InputError(f"{law} must be told {needed}, but was told {', '.join(known) or 'none'}.")
+        raise InputError(f"{law} must be given {needed}, got {', '.join(known) or 'none'}.")
     more = {"hypotheses": hypotheses, "dimension": dimension}
     described = {bound.of: more[bound.of]} if bound.of else {}
     if None in described.values():
-        raise InputError(f"{law} must be told {'|H|, the' if bound.of == 'hypotheses' else 'd, the VC'} {bound.of}.")
+        raise InputError(f"{law} must be given {'|H|, the' if bound.of == 'hypotheses' else 'd, the VC'} {bound.of}.")
     return _build_answer(bound, asked, {**described, **known})
 
 
@@ -224,17 +224,17 @@ def _build_sentence(law: SampleSizeBound, asked: str, value: Any, given: dict[st
         )
     claim = law.claim.format(epsilon=format_upper_bound(value) if asked == "error" else format_number(given["epsilon"]))
     if asked == "failure":
-        nothing = " That says nothing: there are too few examples." if value >= 1.0 else ""
+        nothing = " The bound is trivial: there are too few examples." if value >= 1.0 else ""
         return f"With {many} examples, {claim}, but for a probability of at most {format_upper_bound(value)}.{nothing}"
     sure = format_confidence(given["delta"])
     if asked == "examples":
         return f"{many} examples are enough: with probability at least {sure}, {claim}."
-    nothing = " That says nothing: there are too few examples." if value >= 1.0 else ""
+    nothing = " The bound is trivial: there are too few examples." if value >= 1.0 else ""
     return f"With {many} examples, with probability at least {sure}, {claim}.{nothing}"
 
 
 def format_confidence(delta: float) -> str:
-    """1 − δ, as it is."""
+    """Format 1 − δ with all its digits."""
     rest = 1 - to_fraction(delta)
     if rest.denominator <= 10**12:
         return f"{float(rest):.12g}"
@@ -246,7 +246,7 @@ def format_confidence(delta: float) -> str:
 
 
 class SampleSizeCheck(NamedTuple):
-    """Whether a hypothesis without a mistake has seen enough."""
+    """The verdict whether a number of examples is enough."""
 
     enough: bool
     examples: int
@@ -258,7 +258,7 @@ class SampleSizeCheck(NamedTuple):
 
 
 def check(law: str, *, examples: int, epsilon: float, delta: float, **more: Any) -> SampleSizeCheck:
-    """Whether so many examples are enough for ε and δ, by this law.
+    """Check whether this number of examples is enough for ε and δ by the named law.
 
     >>> print(check("consistent", examples=100, epsilon=0.1, delta=0.05, hypotheses=3**10).sentence)
     100 examples are not enough for ε = 0.1 and δ = 0.05: 140 are needed.
@@ -286,5 +286,5 @@ TABLE_EPSILONS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 def table(
     law: str, *, delta: float, epsilons: tuple[float, ...] = TABLE_EPSILONS, **more: Any
 ) -> list[tuple[float, int]]:
-    """How many examples, as ε shrinks."""
+    """Return the needed number of examples for shrinking ε."""
     return [(epsilon, int(ask(law, epsilon=epsilon, delta=delta, **more).value)) for epsilon in epsilons]

@@ -1,1 +1,1 @@
-"""Guarantees for live streams: bounds that hold at all times, and alarms."""
+"""Guarantees for live streams: anytime-valid bounds and change detection."""

@@ -26,7 +26,7 @@ from novikoff.theory import validation
 from novikoff.theory.directed_rounding import Number
 
 MATH_ERROR = 8 * 2.0**-52
-"""The relative error that is allowed for each logarithm, exponential, product and sum."""
+"""Assumed maximum relative error of each logarithm, exponential, product and sum."""
 MAX_EXAMPLES = 2**53
 
 
@@ -54,7 +54,7 @@ UPPER_GRID = list(
 )
 """Pairs (v, weight) for the upper bound. Values near 1 make it sharp for few mistakes."""
 LOWER_GRID = list(zip([2.0**-k for k in range(-8, 32)], _slow_weights([abs(k) for k in range(-8, 32)]), strict=True))
-"""The same for the lower bound."""
+"""Pairs (v, weight) for the lower bound."""
 _PAIRED_VALUES = [2.0**-k for k in range(1, 32)] + [1.0 - 2.0**-k for k in range(2, 9)]
 _PAIRED_RANKS = [*range(1, 32), *range(2, 9)]
 PAIRED_GRID = [
@@ -123,14 +123,14 @@ def difference_interval(
     def exceeds(d: float) -> bool:
         return _certain_log_sum([_paired_term(v, w, plus, minus, seen, d) for v, w in PAIRED_GRID]) >= limit
 
-    observed = (plus - minus) / seen if seen else 0.0  # the mixture is at most 1 here (Jensen)
+    observed = (plus - minus) / seen if seen else 0.0  # The mixture is at most 1 here (Jensen).
     return AnytimeInterval(
         _largest_point(exceeds, -1.0, observed, otherwise=-1.0), _least_point(exceeds, observed, 1.0)
     )
 
 
 class _Term(NamedTuple):
-    """ln of one term of a mixture, and how far it may be too large."""
+    """The logarithm of one term of a mixture, and how much too large it may be."""
 
     value: float
     error: float
@@ -183,7 +183,7 @@ def _check(mistakes: int, examples: int, delta: Number) -> tuple[int, int, float
 
 
 def _least_point(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Return the least point up to `high` where it holds, which it does from there on; `high` if nowhere."""
+    """Return the least point up to `high` from which on the predicate holds, or `high` if there is none."""
     if not holds(high):
         return high
     while True:
@@ -194,7 +194,7 @@ def _least_point(holds: Callable[[float], bool], low: float, high: float) -> flo
 
 
 def _largest_point(holds: Callable[[float], bool], low: float, high: float, otherwise: float = 0.0) -> float:
-    """Return the largest point between `low` and `high` where it holds, which it does up to there."""
+    """Return the largest point from `low` to `high` up to which the predicate holds."""
     if not holds(low):
         return otherwise
     while True:

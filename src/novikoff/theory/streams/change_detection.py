@@ -16,11 +16,11 @@ from novikoff.errors import InputError
 
 GRID_SIZE = 12
 MAX_VALUE = 1e300
-"""Detectors are capped here: far above every threshold, and without overflow. A smaller value is valid, too."""
+"""Cap of the detector values, far above every threshold and below overflow. Smaller values remain valid."""
 
 
 class ErrorRateDetector(NamedTuple):
-    """The state of a detector: one number for each bet λ."""
+    """State of a detector, with one value for each bet λ."""
 
     tolerated_rate: float
     mean_time_to_false_alarm: float
@@ -47,11 +47,11 @@ def start_detector(*, tolerated_rate: float, mean_time_to_false_alarm: float) ->
     True
     """
     if not 0.0 < tolerated_rate < 1.0:
-        raise InputError(f"tolerated_rate must be between 0 and 1, but is {tolerated_rate!r}.")
+        raise InputError(f"tolerated_rate must be between 0 and 1, got {tolerated_rate!r}.")
     if not 1.0 <= mean_time_to_false_alarm < MAX_VALUE:
-        raise InputError(f"mean_time_to_false_alarm must be at least 1, but is {mean_time_to_false_alarm!r}.")
+        raise InputError(f"mean_time_to_false_alarm must be at least 1, got {mean_time_to_false_alarm!r}.")
     highest = 1.0 / tolerated_rate
-    # A rate p > p₀ is met best by λ = (p − p₀)/(p₀(1 − p₀)): geometric steps up to nearly 1/p₀.
+    # The best bet against a rate p > p₀ is λ = (p − p₀)/(p₀(1 − p₀)); the grid has geometric steps up to nearly 1/p₀.
     bets = tuple(0.99 * highest * 0.6**k for k in range(GRID_SIZE))
     return ErrorRateDetector(float(tolerated_rate), float(mean_time_to_false_alarm), bets, (0.0,) * GRID_SIZE)
 

@@ -1,21 +1,21 @@
-// The chosen model: its numbers, its curves, its rivals on the same stream, its weights.
+// The view of the selected model: its numbers, curves and weights, and the other models of its stream.
 
 import { ask, ofModel } from "./api.js";
 import { Chart } from "./chart.js";
 import { Curve } from "./curve.js";
-import { at, drawn, make, plain, put, say } from "./elements.js";
+import { at, drawn, make, plain, put, say } from "./dom.js";
 import { showLabels } from "./forms.js";
-import { atMost, count, isNumber, percent, shown, signed } from "./words.js";
+import { atMost, count, isNumber, percent, shown, signed } from "./text.js";
 
 const TOP = 15; // weights
 const ROWS = 12; // of the table of points
-const FAR = 10; // a bound that is so many times the mistakes would flatten the curve
-const OFTEN = 5000; // ms between two looks at the weights
+const FAR = 10; // a bound above this multiple of the mistakes is not drawn: it would flatten the curve
+const REFRESH_INTERVAL = 5000; // ms between requests for the weights
 
-export class Chosen {
+export class ModelView {
   #model = null;
   #curve = new Curve();
-  #seen = null; // the updates at the last look at the weights
+  #seen = null; // number of updates at the last request for the weights
   #mistakes = new Chart(at("mistakes-chart"));
   #errors = new Chart(at("errors-chart"));
 
@@ -23,14 +23,14 @@ export class Chosen {
     at("log").addEventListener("change", () => this.#draw());
     at("points").addEventListener("toggle", () => this.#draw());
     at("refresh").addEventListener("click", () => this.look());
-    setInterval(() => document.visibilityState === "visible" && this.#changed() && this.look(), OFTEN);
+    setInterval(() => document.visibilityState === "visible" && this.#changed() && this.look(), REFRESH_INTERVAL);
   }
 
   get model() {
     return this.#model;
   }
 
-  // Another model, or the same one anew: its past comes from the server.
+  // Selects another model, or reloads the same one, with its history from the server.
   async choose(model) {
     const other = this.#model?.name !== model?.name;
     this.#model = model;
@@ -54,12 +54,12 @@ export class Chosen {
       if (this.#model?.name === model.name) say(at("history-said"), problem.message, true);
     }
     if (this.#model?.name !== model.name) return;
-    this.tell(this.#model);
+    this.update(this.#model);
     if (this.#changed()) await this.look();
   }
 
-  // What was heard of it just now.
-  tell(model) {
+  // Shows the data of the latest event.
+  update(model) {
     this.#model = model;
     if (this.#curve.last !== null && model.examples < this.#curve.last.examples) this.#curve = new Curve();
     this.#curve.add({ ...model, most: model.mean_error_bound, recent: model.recent?.progressive_error });
@@ -79,9 +79,9 @@ export class Chosen {
     const bound = model.certificate?.bound;
     put(at("allowed"), bound ? shown(Math.floor(bound.bound)) : "–");
     put(at("allowed-on"), certified(model.certificate));
-    put(at("statement"), bound?.statement ? `The newest one: ${plain(bound.statement)}.` : "");
+    put(at("statement"), bound?.statement ? `Latest certificate: ${plain(bound.statement)}.` : "");
     put(at("error"), model.examples > 0 ? percent(model.progressive_error) : "–");
-    const before = model.uploaded ? "; that includes its run before it was uploaded" : "";
+    const before = model.uploaded ? "; includes the run before the upload" : "";
     put(at("error-of"), `of the run: ${shown(model.mistakes)} of ${count(model.examples, "predictions")} made while learning were wrong${before}`);
     put(at("recent"), model.recent?.examples > 0 ? percent(model.recent.progressive_error) : "–");
     put(at("recent-of"), model.recent ? `of the run, on its last ${count(model.recent.examples, "examples")}` : "");
@@ -122,7 +122,7 @@ export class Chosen {
       { look: "lately", points: this.#curve.errors((point) => point.recent) },
       { look: "made", points: this.#curve.errors((point) => point.mistakes / point.examples) },
     ];
-    // The first few examples say little, and their error is often 1: the axis is that of the later ones.
+    // The error on the first few examples is often 1 and says little: the later points determine the axis.
     const later = lines.flatMap((line) => line.points.filter(([at]) => at >= examples / 5).map(([, error]) => error));
     const error = last !== null && last.examples > 0 ? last.mistakes / last.examples : null;
     this.#errors.show({
@@ -154,29 +154,29 @@ export class Chosen {
     return this.#model !== null && this.#model.examples > 0 && this.#model.updates !== this.#seen;
   }
 
-  // Looks at the weights, and at the rivals.
+  // Requests the weights, and the counts of all models of the stream.
   async look() {
     const { name, updates } = this.#model;
     this.#seen = updates;
     try {
-      const [told, ledger] = await Promise.all([
+      const [inspection, ledger] = await Promise.all([
         ask(ofModel(name, `/inspect?top=${TOP}`)),
         ask(ofModel(name, "/ledger")),
       ]);
       if (this.#model?.name !== name) return;
-      const { labels, features } = told;
+      const { labels, features } = inspection;
       Object.assign(this.#model, labels && { labels }, features !== undefined && { features });
       showLabels(this.#model.labels ?? []);
       this.#numbers();
-      weights(told);
-      rivals(ledger.stream ?? []);
+      showWeights(inspection);
+      showStream(ledger.stream ?? []);
     } catch (problem) {
       if (this.#model?.name === name) say(at("weights-said"), problem.message, true);
     }
   }
 }
 
-// What the tile of the bound speaks of, or why there is no bound.
+// Returns the caption of the bound's tile, or the reason for having no bound.
 function certified(certificate) {
   if (!certificate) return "not certified yet";
   const { bound, examples, reason } = certificate;
@@ -198,10 +198,10 @@ function about(model) {
     .join(" · ");
 }
 
-function weights(told) {
-  const found = told.weights ?? [];
-  const none = told.weights === null ? told.hypothesis || "There is no single weight vector." : "All weights are 0.";
-  const meaning = `Importance is |weight| × standard deviation of the feature, from ${count(told.sampled_examples ?? 0, "sampled examples")}.`;
+function showWeights(inspection) {
+  const found = inspection.weights ?? [];
+  const none = inspection.weights === null ? inspection.hypothesis || "There is no single weight vector." : "All weights are 0.";
+  const meaning = `Importance is |weight| × standard deviation of the feature, from ${count(inspection.sampled_examples ?? 0, "sampled examples")}.`;
   say(at("weights-said"), found.length > 0 ? meaning : plain(none, 2000));
   at("weights-table").hidden = found.length === 0;
   const many = found.some((weight) => weight.speaks_for !== undefined);
@@ -219,7 +219,7 @@ function weights(told) {
   );
 }
 
-// An importance as a bar from the middle, to the side that the weight speaks for.
+// Draws an importance as a bar from the middle, to the right for positive weights and to the left for negative ones.
 function bar(share) {
   const look = share < 0 ? "less" : "more";
   const wide = Math.abs(share) * 49;
@@ -231,7 +231,7 @@ function bar(share) {
   );
 }
 
-function rivals(stream) {
+function showStream(stream) {
   at("stream").hidden = stream.length < 2;
   at("stream-body").replaceChildren(
     ...stream.map((one) => {

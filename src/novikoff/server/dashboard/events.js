@@ -3,9 +3,9 @@
 import { Problem, opened } from "./api.js";
 
 const PAUSES = [1, 2, 4, 8, 15]; // seconds before the next try
-const SILENCE = 60_000; // ms after which a line that says nothing is taken for dead
+const SILENCE = 60_000; // ms without data after which the connection is considered dead
 
-// The events in a stream of bytes: {event, data}, or null for a sign of life.
+// Yields the events in a stream of bytes: {event, data}, or null for any received data.
 export async function* events(bytes) {
   const reader = bytes.getReader();
   const decoder = new TextDecoder();
@@ -35,8 +35,8 @@ export async function* events(bytes) {
   }
 }
 
-// Follows the server as long as the page is looked at. `connected()` when the line stands, `heard(told)` for each
-// event `models`, `said(sentence, state)` when the state of the line changes.
+// Keeps an event connection to the server while the page is visible. Calls `connected()` when it is established,
+// `heard(snapshot)` for each event `models`, and `said(message, state)` when the state of the connection changes.
 export class Live {
   #line = null;
   #tries = 0;
@@ -66,15 +66,15 @@ export class Live {
     if (document.visibilityState === "visible") {
       this.start();
     } else {
-      this.stop(); // a browser has few lines to one server: hidden pages leave theirs to others
-      this.said("Paused while nobody looks.", "paused");
+      this.stop(); // browsers limit connections per server: hidden pages release theirs
+      this.said("Paused while the page is hidden.", "paused");
     }
   }
 
   async #follow() {
     const line = new AbortController();
     this.#line = line;
-    let why = "The server has closed the line.";
+    let why = "The server has closed the connection.";
     try {
       const answer = await opened("events", { signal: line.signal });
       this.#tries = 0;
@@ -83,12 +83,12 @@ export class Live {
       for await (const one of events(answer.body)) {
         if (line.signal.aborted) return;
         this.#sign(line);
-        if (one?.event === "models") this.#tell(one.data);
+        if (one?.event === "models") this.#handle(one.data);
       }
     } catch (failure) {
-      if (this.#line !== line) return; // it was given up for another one
-      if (failure.wantsToken) return this.said("Not live: the server asks for a token.", "refused");
-      why = failure instanceof Problem ? failure.message : "The line to the server is broken.";
+      if (this.#line !== line) return; // replaced by a newer connection
+      if (failure.wantsToken) return this.said("Not live: the server requires a token.", "refused");
+      why = failure instanceof Problem ? failure.message : "The connection to the server is broken.";
     }
     if (this.#line === line) this.#again(why);
   }
@@ -98,11 +98,11 @@ export class Live {
     this.#watch = setTimeout(() => this.#line === line && this.start(), SILENCE);
   }
 
-  #tell(data) {
+  #handle(data) {
     try {
       this.heard(JSON.parse(data));
     } catch (defect) {
-      reportError(defect); // it is none of the line
+      reportError(defect); // a defect of the page, not of the connection
     }
   }
 

@@ -1,10 +1,10 @@
-// Numbers and certificates in words.
+// Numbers and certificates as text.
 
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
 export const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 
-// Whole numbers in full, others to four digits; a dash where there is none.
+// Formats integers in full and other numbers with four digits; a dash for a missing value.
 export function shown(value) {
   if (!isNumber(value)) return "–";
   if (Number.isInteger(value) || Math.abs(value) >= 1000) return WHOLE.format(value).replace("-", "−");
@@ -21,7 +21,7 @@ export function percent(value) {
   return isNumber(value) ? `${Number((100 * value).toPrecision(3))}\u00a0%` : "–";
 }
 
-// An upper end in percent: rounded up, so that what is read is true.
+// Formats an upper bound in percent, rounded up, so that the displayed bound is true.
 export function atMost(value) {
   if (!isNumber(value)) return "–";
   if (value <= 0) return percent(value);
@@ -55,14 +55,14 @@ export function duration(seconds) {
 
 const capital = (name) => name.slice(0, 1).toUpperCase() + name.slice(1);
 
-// The tightest bound for every order, or else the tightest for this one.
+// Returns the tightest bound that holds for any order of the examples, or else the tightest for this order.
 function best(bounds) {
   const stated = bounds.filter((bound) => isNumber(bound.bound));
   const any = stated.filter((bound) => bound.any_order);
   return (any.length > 0 ? any : stated).reduce((a, b) => (a === null || b.bound < a.bound ? b : a), null);
 }
 
-// What a certificate says, as sentences.
+// Returns the statements of a certificate as sentences.
 export function certificateInWords(document) {
   const seen = document.observed ?? {};
   const said = [];
@@ -86,11 +86,11 @@ function allowedInWords(bounds, seen) {
     return [bounds.length > 0 ? "No theorem gives a number for this run: the table of bounds says why." : none];
   }
   const most = Math.floor(bound.bound);
-  const order = bound.any_order ? "in whatever order they come" : "in the order in which they came";
+  const order = bound.any_order ? "in any order" : "in this order";
   const text = `The theorems allow at most ${count(most, bound.counts)} on these very examples, ${order} (${bound.name}).`;
   if (bound.verdict === "violated") return [`${text} More were made: that is a defect of novikoff, please report it.`];
   const empty = isNumber(seen.examples) && most >= seen.examples;
-  return [empty ? `${text} It is no fewer than there are examples, so on this stream it says nothing.` : text];
+  return [empty ? `${text} That is not less than the number of examples, so the bound is vacuous on this stream.` : text];
 }
 
 function newDataInWords(said) {

@@ -1,18 +1,20 @@
-"""--shuffle and --random-state: the order in which examples are learned, and the seed of everything random."""
+"""Options of a run: --shuffle, --random-state and --max-model-memory."""
 
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from novikoff.base.internals import setting_defaults_of
 from novikoff.cli import signals
 from novikoff.cli.options.data_options import is_stream
 from novikoff.data.reader import is_builtin
 from novikoff.data.shuffle.permutation import MAX_SEED
 from novikoff.errors import InputError
+from novikoff.memory_limit import COMMAND_LINE_OPTION, limit_memory, parse_size
 
 if TYPE_CHECKING:
     from novikoff.data.labels.label_order import LabelOrder
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 5.0
 RUN_SETTINGS = ("random_state", "shuffle")
 """Settings of learners that are options of the command itself."""
+DEFAULT_LIMIT_TEXT = "half of the memory of the machine or control group"
 
 
 def add_shuffle(parser: argparse.ArgumentParser) -> None:
@@ -28,10 +31,10 @@ def add_shuffle(parser: argparse.ArgumentParser) -> None:
         "--shuffle",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="learn the examples in random order, another one each pass; files are shuffled in temporary files"
+        help="learn the examples in a new random order in each pass; files are shuffled in temporary files"
         " (default: built-in data sets only)",
     )
-    add_random_state(parser, "of --shuffle, of ensembles and --online-to-batch, of the first weights of a network")
+    add_random_state(parser, "--shuffle, ensembles, --online-to-batch, initial weights of networks")
 
 
 def add_random_state(parser: argparse.ArgumentParser, of_what: str) -> None:
@@ -51,7 +54,7 @@ def parse_random_state(text: str) -> int:
 
 
 def resolve_shuffle(options: argparse.Namespace) -> None:
-    """Decide whether the examples are shuffled; InputError for data that can't be."""
+    """Decide whether the examples are shuffled; InputError for data that can't be shuffled."""
     if options.shuffle is None:
         options.shuffle = all(map(is_builtin, options.data))
     streams = [title for title in options.data if is_stream(title)]
@@ -64,7 +67,7 @@ def resolve_shuffle(options: argparse.Namespace) -> None:
 
 
 def order_warnings(order: LabelOrder | None, options: argparse.Namespace) -> list[str]:
-    """Return a warning if the labels come in long runs, which makes results doubtful."""
+    """Return a warning if equal labels follow each other in long runs, which makes results doubtful."""
     if order is None or not order.is_sorted:
         return []
     first, *others = ("standard input" if title == "-" else title for title in options.data)
@@ -74,19 +77,8 @@ def order_warnings(order: LabelOrder | None, options: argparse.Namespace) -> lis
     return [f"{order.describe(subject)} {advice}"]
 
 
-def run_settings(estimator_type: Any, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings of a learner or scheme that follow from --random-state and --shuffle."""
-    own = setting_defaults_of(estimator_type)
-    found: dict[str, Any] = {}
-    if options.random_state is not None and "random_state" in own:
-        found["random_state"] = options.random_state
-    if "shuffle" in own:
-        found["shuffle"] = bool(getattr(options, "shuffle", False))
-    return found
-
-
 def shuffle_reading(reading: DataReader, options: argparse.Namespace, *, ranking: bool) -> None:
-    """Have a reading give its examples in random order. `ranking` says that queries mean something to the learner."""
+    """Let a reader return its examples in random order. `ranking` says that the learner ranks queries."""
     from novikoff.data.shuffle.external import Shuffler
 
     watcher = None if options.quiet else ShuffleProgressLine()
@@ -94,7 +86,7 @@ def shuffle_reading(reading: DataReader, options: argparse.Namespace, *, ranking
 
 
 def describe_run(reading: DataReader) -> dict[str, Any]:
-    """Return what the summary of a run says about its order; nothing where the examples kept theirs."""
+    """Return the summary of a shuffled run; an empty one for the original order."""
     if reading.shuffler is None:
         return {}
     used = reading.shuffler
@@ -102,7 +94,7 @@ def describe_run(reading: DataReader) -> dict[str, Any]:
 
 
 def summary_line(about: dict[str, Any]) -> str:
-    """Return the text of a summary for what `describe_run` found."""
+    """Return the text for the result of `describe_run`."""
     size = about["temporary_bytes"]
     return f"random state {about['random_state']}" + (f", {format_megabytes(size)} of temporary files" if size else "")
 
@@ -112,7 +104,7 @@ def format_megabytes(size: int) -> str:
 
 
 class ShuffleProgressLine:
-    """Lines on stderr while a file is partitioned, which comes before the first example is learned."""
+    """Prints lines on stderr while a file is partitioned, before the first example is learned."""
 
     def __init__(self) -> None:
         self.shown = time.monotonic()
@@ -129,3 +121,32 @@ class ShuffleProgressLine:
         self.shown = time.monotonic()
         done = "" if share is None else f" ({share:.0%})"
         print(f"Shuffling: {rows:,} examples read{done}", file=sys.stderr)
+
+
+def add_max_model_memory(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        COMMAND_LINE_OPTION,
+        metavar="SIZE",
+        help=f"maximum memory of a model, such as 512M or 2G (default: {default})",
+    )
+
+
+def within_model_memory(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """Wrap the function of a command so that its models respect --max-model-memory."""
+
+    @functools.wraps(run)
+    def limited(options: argparse.Namespace) -> int:
+        with limit_memory(max_model_memory(options)):
+            return run(options)
+
+    return limited
+
+
+def max_model_memory(options: argparse.Namespace) -> int | None:
+    """Return the limit in bytes; None for the default."""
+    if options.max_model_memory is None:
+        return None
+    try:
+        return parse_size(options.max_model_memory)
+    except InputError as problem:
+        raise InputError(f"{COMMAND_LINE_OPTION}: {problem}") from None

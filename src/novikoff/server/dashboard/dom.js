@@ -1,11 +1,11 @@
-// Elements of the page. Whatever comes from the server or the user goes in as text, never as markup.
+// Helpers for DOM elements. Data of the server and the user is inserted as text, never as markup.
 
 export const at = (id) => document.getElementById(id);
 
 const SVG = "http://www.w3.org/2000/svg";
 const OVERRIDES = /[\p{Cc}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
-// A text from data as it is shown: letters that would turn the line round, or can't be seen, are marked.
+// Returns text from data for display: control characters and characters that change the writing direction are replaced.
 export function plain(text, most = 200) {
   const clean = String(text).replace(OVERRIDES, "\ufffd");
   return clean.length <= most ? clean : `${clean.slice(0, most - 1)}…`;
@@ -25,18 +25,18 @@ function filled(element, attributes, inside) {
   return element;
 }
 
-// Writes only what has changed, so that nothing is read out twice and no selection is lost.
+// Sets the text only if it differs, so that screen readers don't repeat it and selections are kept.
 export function put(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-// A sentence in a live region; `broken` for what went wrong.
+// Shows a message in a live region; `broken` marks errors.
 export function say(element, sentence, broken = false) {
   element.classList.toggle("broken", broken);
   put(element, sentence);
 }
 
-// Does what a button asks for, once at a time, and says in words what went wrong.
+// Runs the action of a button, not twice at the same time, and shows its error message.
 export async function busy(button, region, words, work) {
   if (button.getAttribute("aria-disabled") === "true") return;
   button.setAttribute("aria-disabled", "true");

@@ -1,0 +1,361 @@
+"""Explanations of predictions: the contribution of each feature to the score, `novikoff.explain`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novikoff.base.internals import (
+    build_scorer,
+    decide_labels,
+    format_label,
+    inner_learner_of,
+    is_facade,
+    predicts_one_label,
+    require_state,
+    unseen_weight_of,
+    working_model_of,
+)
+from novikoff.base.raw_rows import encode_example
+from novikoff.base.scoring import copy_scratch
+from novikoff.base.single_example import build_row, parse_known_terms
+from novikoff.core.loop import score_rows_with_updater
+from novikoff.core.updaters import weighted_majority as votes
+from novikoff.data.feature_maps import MapSpec
+from novikoff.data.labels.binary_labels import to_plain_label
+from novikoff.errors import InputError
+from novikoff.linear.auto import MEMBER_NAMES, BinaryAuto
+from novikoff.multiclass.internals import class_scores_of, has_columns, weights_of
+
+UNSEEN_FEATURES = "(features never seen)"
+ROUNDING = 1e-9
+"""Relative difference between the sum of the contributions and the model's score beyond which a score is not linear."""
+
+Numbers = NDArray[np.float64]
+
+
+class Contribution(NamedTuple):
+    """What one feature adds to the score: value × weight."""
+
+    feature: str | int
+    """A name, or a column number if columns have no names."""
+    value: float
+    weight: float
+    contribution: float
+
+
+class MemberVote(NamedTuple):
+    """What one member of Auto says; the score is the sum of vote × score over the members of the winning side."""
+
+    name: str
+    vote: float
+    score: float
+    counts: bool
+    """Whether the member is on the winning side."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a model gives one row its score: the bias and the contributions add up to it."""
+
+    predicted: Any
+    """The predicted label, or list of labels; None for a ranking."""
+    label: Any
+    """The class that positive contributions speak for; None for a ranking."""
+    against: Any
+    """The class that negative contributions speak for; None for a ranking, or for one of several labels."""
+    score: float
+    bias: float
+    contributions: list[Contribution]
+    """The largest first, by absolute value; features whose value or weight is 0 are left out."""
+    probability: float | None = None
+    """The probability of `label`, where the model has one."""
+    members: list[MemberVote] = field(default_factory=list)
+    """The members of Auto; empty for other models."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        shown = {name: value for name, value in vars(self).items() if value is not None and value != []}
+        for name in ("contributions", "members"):
+            if name in shown:
+                shown[name] = [entry._asdict() for entry in shown[name]]
+        return shown
+
+
+class _Linear(NamedTuple):
+    """A score as a sum over the terms of one row."""
+
+    bias: float
+    weights: Numbers
+    label: Any
+    against: Any
+    score: float
+    """As the model computes it."""
+    members: list[MemberVote]
+
+
+def explain(model: Any, x: Any, *, label: Any = None) -> Explanation:
+    """Return the contribution of each feature of one row to the score.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model whose score is linear: a linear learner, Auto with two classes, or a multiclass scheme whose
+        class scores are sums of w·x.
+    x : dict, sequence of feature names, text or 1-D array
+        One example, as `predict_one` takes it.
+    label : optional
+        The class to explain. With two classes the default is the positive one, with more classes the predicted class
+        against its highest rival. Another class is explained against the predicted one.
+
+    Returns
+    -------
+    explanation : Explanation
+        `contributions`, `bias` and `score`; InputError for models without a linear score.
+
+    Examples
+    --------
+    >>> from novikoff import Perceptron, explain
+    >>> model = Perceptron(passes=5).fit([[0, 1], [1, 0], [2, 1], [0, 3]], ["up", "right", "right", "up"])
+    >>> found = explain(model, {0: 0.0, 1: 2.0})
+    >>> found.predicted, found.score == found.bias + sum(c.contribution for c in found.contributions)
+    ('up', True)
+    """
+    working = _check_model(model)
+    state = require_state(working)
+    return explain_terms(model, *parse_known_terms(working, state, encode_example(state, x)), label=label)
+
+
+def explain_terms(model: Any, columns: NDArray[np.uint32], values: NDArray[Any], *, label: Any = None) -> Explanation:
+    """Explain a row that is given as columns and values, as a reader has them."""
+    working = _check_model(model)
+    columns, values = _merge_terms(columns, values)
+    row = build_row(columns, values.astype(require_state(working).kind))
+    scores = build_scorer(working, known=True)(row)
+    predicted = _predict(working, scores)
+    if isinstance(working, BinaryAuto):
+        found = _read_auto(working, row, label)
+    elif has_columns(working):
+        found = _read_columns(working, columns, scores, predicted, label)
+    else:
+        found = _read_binary(working, columns, float(scores.reshape(-1)[0]), label)
+    values = row.values.astype(np.float64)
+    products = values * found.weights
+    score = math.fsum([found.bias, *products.tolist()])
+    size = abs(found.bias) + float(np.abs(products).sum())
+    if not abs(score - found.score) <= ROUNDING * max(size, abs(found.score)):
+        raise _no_linear_score(model)
+    return Explanation(
+        predicted=predicted,
+        label=found.label,
+        against=found.against,
+        score=score,
+        bias=found.bias,
+        contributions=_list_contributions(working, columns, values, found.weights),
+        probability=_find_probability(working, found, score),
+        members=found.members,
+    )
+
+
+def _predict(model: Any, scores: Numbers) -> Any:
+    """Return the predicted label, or the list of labels; None for a ranking."""
+    if hasattr(model, "rank"):
+        return None
+    found = decide_labels(model, scores)[0]
+    return found if isinstance(found, list) else to_plain_label(found)
+
+
+def _check_model(model: Any) -> Any:
+    """Return the model that does the work; InputError where its score is not linear."""
+    working = working_model_of(model) if is_facade(model) else model
+    require_state(working)
+    many_auto = has_columns(working) and isinstance(inner_learner_of(working), BinaryAuto)
+    if many_auto:
+        raise InputError(
+            f"{type(model).__name__} decides between more than two classes by a vote of four learners: its scores are"
+            " votes, and no sums over features. Use Kesler(AROW()), on the command line --learner arow, to get"
+            " contributions."
+        )
+    if not hasattr(working, "coef_"):
+        raise _no_linear_score(model)
+    return working
+
+
+def _no_linear_score(model: Any) -> InputError:
+    return InputError(
+        f"The score of this {type(model).__name__} is not a sum of value × weight: it has no contributions of features."
+        " Use a linear learner such as AROW, SGD or Perceptron; for several classes with Kesler or OneVsAll."
+    )
+
+
+def _merge_terms(columns: NDArray[np.uint32], values: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+    """Return the terms in the order of the columns; equal columns are summed and zeros left out."""
+    distinct, inverse = np.unique(np.asarray(columns, np.uint32), return_inverse=True)
+    sums = np.bincount(inverse, weights=values, minlength=len(distinct)) if len(distinct) else np.zeros(0)
+    kept = sums != 0.0
+    return distinct[kept], sums[kept]
+
+
+# --- Two classes, and rankings ---
+
+
+def _read_binary(model: Any, columns: NDArray[np.uint32], score: float, label: Any) -> _Linear:
+    weights, state = model.coef_.reshape(-1), require_state(model)
+    chosen = _pick(weights, columns, float(unseen_weight_of(model, state)))
+    bias = float(np.asarray(model.intercept_).reshape(-1)[0])
+    if hasattr(model, "rank"):
+        if label is not None:
+            raise InputError("A ranking has no classes: its score is explained as a whole.")
+        return _Linear(bias, chosen, None, None, score, [])
+    return _turn_to(model, _Linear(bias, chosen, None, None, score, []), label)
+
+
+def _pick(weights: Numbers, columns: NDArray[np.uint32], unseen: float) -> Numbers:
+    known = columns < len(weights)
+    return np.where(known, weights[np.where(known, columns, 0)] if len(weights) else 0.0, unseen)
+
+
+def _turn_to(model: Any, found: _Linear, label: Any) -> _Linear:
+    """Return the score for `label`, the positive class by default; turned round for the negative class."""
+    classes = [to_plain_label(value) for value in model.classes_]
+    index = len(classes) - 1 if label is None else _find_class(model, classes, label)
+    other = classes[1 - index] if len(classes) == 2 else None
+    if index == len(classes) - 1:
+        return found._replace(label=classes[index], against=other)
+    members = [member._replace(score=-member.score) for member in found.members]
+    return _Linear(-found.bias, -found.weights, classes[index], other, -found.score, members)
+
+
+def _find_class(model: Any, classes: list[Any], label: Any) -> int:
+    texts = [format_label(model, value) for value in classes]
+    if label not in classes and str(label) not in texts:
+        shown = ", ".join(texts[:20]) + (" …" if len(texts) > 20 else "")
+        raise InputError(f"The model has no class {label!r}. Its classes are {shown}.")
+    return classes.index(label) if label in classes else texts.index(str(label))
+
+
+def _read_auto(model: BinaryAuto, row: Any, label: Any) -> _Linear:
+    """Return the score of Auto: the members of the winning side, each with its vote, are one linear function."""
+    state = require_state(model)
+    updater, out = copy_scratch(state.updater), np.zeros(1)
+    score_rows_with_updater(updater, row, state.features + 1, True, out)
+    scalars, notes = updater.scalars, updater.notes
+    names = votes.AROW_WEIGHT, votes.ADAGRAD_WEIGHT, votes.PERCEPTRON_WEIGHT
+    slots = np.concatenate([[0], row.indices.astype(np.int64) + 1])
+    arow, adagrad, perceptron = (updater.weights[slots, name].astype(np.float64) for name in names)
+    steps = max(1.0, float(scalars[votes.N_STEPS]))
+    arow -= updater.sums[slots, 0] / steps**updater.arow_tail
+    adagrad -= updater.sums[slots, 1] / steps**updater.adagrad_tail
+    units = [_score_unit(scalars, member) for member in (votes.AROW, votes.ADAGRAD, votes.PERCEPTRON)]
+    arow, adagrad, perceptron = (
+        unit * weights for unit, weights in zip(units, (arow, adagrad, perceptron), strict=True)
+    )
+    scaled = np.concatenate([[notes[votes.SCALED_BIAS]], updater.example[: len(slots) - 1].astype(np.float64)])
+    total, members = np.zeros(len(slots)), []
+    for k, weights in enumerate((arow, adagrad, arow + adagrad, perceptron)):
+        vote = float(scalars[votes.VOTES + k])
+        counts = bool(notes[votes.MEMBER_PREDICTIONS + k] == notes[votes.PREDICTED])
+        members.append(MemberVote(MEMBER_NAMES[k], vote, float(weights @ scaled), counts))
+        total += vote * weights if counts else 0.0
+    terms = total * scaled
+    with np.errstate(divide="ignore", invalid="ignore"):
+        in_units = np.where(row.values != 0.0, terms[1:] / row.values.astype(np.float64), 0.0)
+    return _turn_to(model, _Linear(float(terms[0]), in_units, None, None, float(out[0]), members), label)
+
+
+def _score_unit(scalars: Numbers, member: int) -> float:
+    """Return the factor that brings the scores of a member to the size of all."""
+    spread = float(scalars[votes.SCORE_SQUARES + member])
+    return math.sqrt(float(scalars[votes.N_STEPS]) / spread) if spread > 0.0 else 0.0
+
+
+# --- More classes ---
+
+
+def _read_columns(model: Any, columns: NDArray[np.uint32], scores: Numbers, predicted: Any, label: Any) -> _Linear:
+    """Return the score of a class less that of its rival. Class scores must be linear in the scores of the columns."""
+    mixing = _class_scores(model, np.eye(scores.shape[1]))
+    class_scores = _class_scores(model, scores)[0]
+    for factor in (1.0, 2.0, -1.0):
+        expected = factor * scores[0] @ mixing
+        size = float(np.abs(scores[0]) @ np.abs(mixing).max(axis=1, initial=0.0)) or 1.0
+        if not np.allclose(_class_scores(model, factor * scores)[0], expected, rtol=0.0, atol=ROUNDING * size):
+            raise _no_linear_score(model)
+    classes = [to_plain_label(value) for value in require_state(model).labels.known()]
+    index, rival = _choose_classes(model, classes, class_scores, predicted, label)
+    direction = mixing[:, index] - (0.0 if rival is None else mixing[:, rival])
+    weights = weights_of(model)
+    combined = weights @ direction[: weights.shape[1]]
+    unseen = float(unseen_weight_of(model, require_state(model))) * float(direction[: weights.shape[1]].sum())
+    score = float(class_scores[index] - (0.0 if rival is None else class_scores[rival]))
+    against = None if rival is None else classes[rival]
+    chosen = _pick(combined[1:], columns, unseen)
+    return _Linear(float(combined[0]), chosen, classes[index], against, score, [])
+
+
+def _class_scores(model: Any, scores: Numbers) -> Numbers:
+    found, _ = class_scores_of(model, np.ascontiguousarray(scores))
+    return found
+
+
+def _choose_classes(
+    model: Any, classes: list[Any], scores: Numbers, predicted: Any, label: Any
+) -> tuple[int, int | None]:
+    """Return the class to explain and its rival; None where each label is decided by itself."""
+    order = [int(c) for c in np.argsort(-scores, kind="stable")]
+    several = not predicts_one_label(model)
+    winner = order[0] if several or predicted not in classes else classes.index(predicted)
+    index = winner if label is None else _find_class(model, classes, label)
+    if several or len(classes) < 2:
+        return index, None
+    return index, winner if index != winner else next(c for c in order if c != winner)
+
+
+# --- Names and probabilities ---
+
+
+def _list_contributions(
+    model: Any, columns: NDArray[np.uint32], values: Numbers, weights: Numbers
+) -> list[Contribution]:
+    name, features = build_feature_namer(model), require_state(model).features
+    found = [
+        Contribution(name(column) if column < features else UNSEEN_FEATURES, value, weight, value * weight)
+        for column, value, weight in zip(columns.tolist(), values.tolist(), weights.tolist(), strict=True)
+        if weight != 0.0
+    ]
+    return sorted(found, key=lambda one: -abs(one.contribution))
+
+
+def build_feature_namer(model: Any) -> Callable[[int], str | int]:
+    """Return a function from columns to the names of features: of the table, the dictionary or the feature map."""
+    state = require_state(model)
+    slots: dict[int, str] = getattr(state, "slot_names", None) or {}
+    columns = None if state.names is None else list(state.names.columns)
+    products = _find_product_map(getattr(state, "reading", None)) if columns is None else None
+
+    def name(column: int) -> str | int:
+        if products is not None:
+            return products.name(column)
+        return slots.get(column, column) if columns is None else columns[column]
+
+    return name
+
+
+def _find_product_map(reading: dict[str, Any] | None) -> MapSpec | None:
+    """Return the feature map of numbered features; None if features are hashed or not mapped."""
+    if reading is None or reading.get("feature_map") is None or reading["feature_map_bits"] or reading.get("hash_bits"):
+        return None
+    return MapSpec.spelled(reading["feature_map"])  # style: allow - the name of the method
+
+
+def _find_probability(model: Any, found: _Linear, score: float) -> float | None:
+    """Return σ(score) for two classes and the logistic loss, whose scores are log-odds."""
+    if found.against is None or has_columns(model) or getattr(model, "loss", None) != "logistic":
+        return None
+    e = math.exp(-abs(score))
+    return 1.0 / (1.0 + e) if score >= 0.0 else e / (1.0 + e)
