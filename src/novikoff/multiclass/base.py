@@ -58,7 +58,7 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
     _fast_path: MulticlassFastPath | None = None
     _met = False
     """Whether there was a single example before."""
-    _has_single_labels: ClassVar[bool] = True
+    _has_single_labels: ClassVar[bool] = False
     """Whether each example has one class and is learned by the shared loop: the fast path needs both."""
 
     # --- What a scheme's file provides ---
