@@ -11,7 +11,7 @@ from novikoff.errors import InputError
 
 FOLDERS = ("linear", "boolean", "dual", "neural")
 """Packages with one learner per file."""
-COMMON = ("consistent_base", "kernel_base", "kernel_state", "kernel_training")
+COMMON = ("sample_check", "kernel_base", "kernel_state", "kernel_training")
 """Files in them that are not learners."""
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -1,6 +1,6 @@
-"""What happened in a run: examples, mistakes, updates, radius, and where the mistakes fell.
+"""Record a run: examples, mistakes, updates, radius, and at which examples the mistakes were made.
 
-The numbers live in two arrays that the compiled loop writes to; `Ledger` is the face for people and files. Mistakes
+The numbers live in two arrays that the compiled loop writes to; `Ledger` gives users and files access to them. Mistakes
 are listed by the number of the example (from 1) as long as there are fewer than MAX_LISTED_MISTAKES of them. After
 that every second entry is dropped and from then on only every second mistake is listed, then every fourth, and so
 on: memory stays constant however long the stream, and the curve of mistakes is known to within `stride` everywhere.
@@ -55,11 +55,11 @@ LEDGER_SCHEMA = Schema(
         ),
     ],
 )
-"""What a model file may hold of a ledger."""
+"""The schema of a ledger in a model file."""
 
 
 class LedgerCounters(NamedTuple):
-    """The ledger as the loop sees it."""
+    """The arrays of a ledger, for the loop."""
 
     counts: NDArray[np.int64]
     sums: NDArray[np.float64]
@@ -71,7 +71,8 @@ def count_example(counters: LedgerCounters, sq_norm: float) -> int:
     counters.counts[EXAMPLES] += 1
     if sq_norm > counters.sums[SQUARED_RADIUS]:  # noqa: PLR1730 - a branch: most rows write nothing here
         counters.sums[SQUARED_RADIUS] = sq_norm
-    return counters.counts[EXAMPLES]
+    t: int = counters.counts[EXAMPLES]
+    return t
 
 
 @compiled
@@ -132,53 +133,58 @@ class Ledger:
 
     @property
     def examples(self) -> int:
-        """m: examples seen."""
+        """Return m, the number of examples."""
         return int(self.book.counts[EXAMPLES])
 
     @property
     def mistakes(self) -> int:
-        """M: examples that the weights of that moment put in the wrong class."""
+        """Return M, the number of examples that the weights before the update put in the wrong class."""
         return int(self.book.counts[MISTAKES])
 
     @property
     def updates(self) -> int:
-        """U: examples that changed the weights."""
+        """Return U, the number of examples that changed the weights."""
         return int(self.book.counts[UPDATES])
 
     @property
     def weighted(self) -> int:
-        """Examples whose sample weight was not 1: the theorems for plain runs say nothing of a run that has any."""
+        """Return the number of examples with a sample weight other than 1.
+
+        The theorems for plain runs do not apply to runs that have any.
+        """
         return int(self.book.counts[WEIGHTED])
 
     @property
     def progressive_error(self) -> float:
-        """M/m: the share of wrong predictions, each made before its example was learned from. It is about the run, not
-        about the model that the run ends with."""
+        """Return M/m, the share of wrong predictions, each made before its example was learned.
+
+        It is about the run, not about the model at its end.
+        """
         return self.mistakes / self.examples if self.examples else 0.0
 
     @property
     def radius(self) -> float:
-        """R = max‖x_t‖ in the space that the learner works in, bias included."""
+        """Return R = max‖x_t‖ in the space that the learner works in, bias included."""
         return math.sqrt(self.book.sums[SQUARED_RADIUS])
 
     @property
     def energy(self) -> float:
-        """Σ‖g_t‖² over the updates: for the Perceptron Σ‖x_t‖² over its mistakes."""
+        """Return Σ‖g_t‖² over the updates: for the Perceptron Σ‖x_t‖² over its mistakes."""
         return float(self.book.sums[ENERGY])
 
     @property
     def loss(self) -> float:
-        """Σ ℓ_t(w_t), for learners that follow a loss."""
+        """Return Σ ℓ_t(w_t), for learners that follow a loss."""
         return float(self.book.sums[LOSS])
 
     @property
     def stride(self) -> int:
-        """Every how many mistakes one is listed: 1 until MAX_LISTED_MISTAKES mistakes were made."""
+        """Return the number of mistakes per listed one: 1 until MAX_LISTED_MISTAKES mistakes were made."""
         return int(self.book.counts[STRIDE])
 
     @property
     def mistake_times(self) -> NDArray[np.int64]:
-        """The example numbers (from 1) of every stride-th mistake."""
+        """Return the example numbers (from 1) of every stride-th mistake."""
         return self.book.counts[FIRST_LISTED : FIRST_LISTED + int(self.book.counts[N_LISTED])].copy()
 
     def copy(self) -> Ledger:

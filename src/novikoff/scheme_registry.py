@@ -13,6 +13,7 @@ FOLDERS = ("multiclass", "ensemble", "online_to_batch")
 COMMON = (
     "base",
     "bootstrap",
+    "column_bounds",
     "fast_path",
     "guarantees",
     "internals",
@@ -20,7 +21,6 @@ COMMON = (
     "online_ensemble",
     "out_of_bag",
     "pairwise_bounds",
-    "reduction",
     "sklearn_trees",
     "state",
     "training",

@@ -79,7 +79,7 @@ def test_the_two_labels_of_a_stream_become_signs(stream: list[Any], negative: An
     labels = BinaryLabels()
     assert [labels.sign(v) for v in stream] == [1.0 if v == positive else -1.0 for v in stream]
     assert (labels.negative, labels.positive) == (negative, positive)
-    signs, known = BinaryLabels().signs(np.array(stream))
+    signs, known = BinaryLabels().encode(np.array(stream))
     assert signs.tolist() == [labels.sign(v) for v in stream]
     assert known.known() == [negative, positive]
 

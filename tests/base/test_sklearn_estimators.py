@@ -38,7 +38,7 @@ class Squeezed:
     range after validation."""
 
     def _into_range(self: Any, rows: Rows) -> Rows:
-        least, most = self._feature_range()
+        least, most = self._spec().feature_range
         v = rows.values
         with np.errstate(invalid="ignore"):
             inside = v / (1.0 + np.abs(v)) if least < 0 else np.abs(v) / (1.0 + np.abs(v))

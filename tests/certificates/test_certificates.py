@@ -41,7 +41,7 @@ def exact(value: Any) -> Fraction:
 
 
 class Exact:
-    """What is measured, in rationals."""
+    """Measure the witness in rational arithmetic."""
 
     def __init__(self, X: Any, y: Any, u: Any, bias: bool) -> None:
         rows = [[exact(bias), *map(exact, x)] for x in X.tolist()]

@@ -100,7 +100,7 @@ def slow(name: str) -> Any:
 
 
 class Truth:
-    """What is measured of u, exactly."""
+    """Measure u in exact arithmetic."""
 
     def __init__(self, name: str, X: Any, y: Any, labels: list[Any], u: Any, bias: bool) -> None:
         self.least: list[Fraction] = []

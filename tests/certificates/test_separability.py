@@ -45,7 +45,7 @@ def sign_rows(X: Any, y: Any, bias: bool) -> list[list[Fraction]]:
 
 
 def is_separable_exactly(rows: list[list[Fraction]]) -> bool:
-    """Whether some u has u·z > 0 for all rows: by eliminating one variable after another (Fourier and Motzkin)."""
+    """Decide whether some u has u·z > 0 for all rows, by Fourier–Motzkin elimination."""
     while rows and rows[0]:
         above = [[v / r[-1] for v in r[:-1]] for r in rows if r[-1] > 0]
         below = [[v / -r[-1] for v in r[:-1]] for r in rows if r[-1] < 0]

@@ -167,15 +167,15 @@ def test_the_shuffle_buffer_yields_every_block_once_and_keeps_multipliers(
             assert pieces.file.seek(0, 2) == 17 * pieces.rows + 8 * pieces.terms
         seen = []
         for tour in range(3):
-            came = []
+            firsts = []
             for hand in pieces.shuffled_chunks(np.random.default_rng(tour), 0.5):
                 first = hand.rows.indices[hand.rows.starts[:-1]]
                 assert (np.diff(hand.rows.starts) == 2).all()
                 np.testing.assert_array_equal(hand.rows.values, hand.rows.indices + np.float32(0.5))
                 np.testing.assert_array_equal(hand.multipliers, 0.5 * first * (tour > 0) * 0.5 ** (tour - 1))
                 hand.multipliers[:] = first if tour == 0 else hand.multipliers
-                came += first.tolist()
-            seen.append(came)
+                firsts += first.tolist()
+            seen.append(firsts)
         kept = sorted(seen[0])
         assert kept == sorted(seen[1]) == sorted(seen[2])
         assert seen[0] != seen[1]

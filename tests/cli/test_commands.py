@@ -57,7 +57,7 @@ def test_every_learner_learns_predicts_and_is_inspected(
 ) -> None:
     model = str(tmp_path / "m.model")
     extra = {"p-norm-perceptron": ["--p", "3"], "winnow": ["--threshold", "2"], "winnow-r": ["--threshold", "2"]}
-    if learner_registry.learner_class(name)()._feature_range()[0] > -math.inf:
+    if learner_registry.learner_class(name)()._spec().feature_range[0] > -math.inf:
         data.write_text("+1 1:1 3:1\n-1 2:1 3:1\n+1 1:1\n-1 2:1 9:1\n")
     assert main(["learn", str(data), "--learner", name, "--save", model, "--quiet", *extra.get(name, [])]) == 0
     assert "mistakes" in capsys.readouterr().out
@@ -244,10 +244,10 @@ BAD_LINES = {
     "1 1:1e16\n": "values must be finite",
     "1 1:1_0\n": "expected index:value with a number as value",
     "1_0 1:1\n": "the label must be a number",
-    "one 1:1\n": "the label must be a number, but 'one' came",
+    "one 1:1\n": "the label must be a number, got 'one'",
     "0.5 1:1\n": "Labels must be classes, but 0.5 came",
     "nan 1:1\n": "the label must be a number",
-    "1,2 1:1\n": "there must be one label, but '1,2' came",
+    "1,2 1:1\n": "expected one label, got '1,2'",
     "1 a:1\n": "expected index:value",
     "1 -1:1\n": "expected index:value",
     "1 1:x\n": "expected index:value",

@@ -39,7 +39,7 @@ from novikoff import (
     VotedPerceptron,
     Winnow,
 )
-from novikoff.base.sample_weight import SampleWeightClassifier
+from novikoff.base.sample_weight import SampleWeightMixin
 from novikoff.errors import InputError
 from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 
@@ -100,12 +100,12 @@ def learners() -> None:
                 model = make_learner(name).fit(form, y).partial_fit(form[:1], y[:1])
                 model.decision_function(form), model.predict(form), getattr(model, "coef_", None)
                 make_learner(name).set_params(shuffle=True, passes=2).fit(form, y) if hasattr(model, "passes") else None
-                if isinstance(model, SampleWeightClassifier):
+                if isinstance(model, SampleWeightMixin):
                     make_learner(name).fit(form, y, sample_weight=weights)
             model.learn_one(clip_to_range(name, X[0] + 1), 1).learn_one(X[0], 1).learn_one({0: 1.0, 1: 0.0}, -1)
             model.predict_one(X[0]), model.predict_one(X[:, 0][:6]), model.predict_one({0: 1.0})
         by_name = make_learner(name)
-        if by_name._fixed_width_reason() is None:
+        if by_name._spec().fixed_width_reason is None:
             for label in (1, -1, 1):
                 by_name.learn_one({"a": 1.0, "b": 1.0}, label).predict_one({"a": 1.0})
 
@@ -126,7 +126,7 @@ def schemes() -> None:
         for inner in INSIDE:
             for kind in PRECISIONS:
                 X = rows(kind)
-                least, most = getattr(inner, "_feature_range", lambda: (-np.inf, np.inf))()
+                least, most = inner._spec().feature_range if hasattr(inner, "_spec") else (-np.inf, np.inf)
                 X = X if least == -np.inf else np.clip(np.abs(X) if least >= 0 else X, least, most)
                 y = labels_for(scheme, len(X))
                 try:

@@ -233,7 +233,7 @@ class Pair(NamedTuple):
     scale: float
 
 
-def test_types_are_spelled_as_documented() -> None:
+def test_types_are_written_as_documented() -> None:
     table = np.arange(12.0).reshape(3, 4)
     table.flags.writeable = False
     sample = signature.TypeSample(Pair(np.zeros(2, np.float32), 1.0))

@@ -92,7 +92,7 @@ VARIANTS = {
 }
 """Settings that differ little from others but need their own compilation: quick tests compare them with their
 references only; the slow set runs them in all tests that cover every learner."""
-GROWING_LEARNERS = [name for name, model in ALL_LEARNERS.items() if model._fixed_width_reason() is None]
+GROWING_LEARNERS = [name for name, model in ALL_LEARNERS.items() if model._spec().fixed_width_reason is None]
 ONE_STEP_REASON = (
     "an example of weight c is one step of c times the length, not c steps: online learners depend on the order"
 )
@@ -104,7 +104,7 @@ EXPECTED_FAILED_CHECKS = {
 
 def clip_to_range(name: str, X: Any) -> Any:
     """Return the table clipped to the range that the learner takes."""
-    least, most = ALL_LEARNERS[name]._feature_range()
+    least, most = ALL_LEARNERS[name]._spec().feature_range
     if least == most:
         return (X > 0).astype(X.dtype)
     return X if least == -np.inf else np.clip(X if least < 0 else np.abs(X), least, most)

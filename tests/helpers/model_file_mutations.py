@@ -333,7 +333,7 @@ def mutant(sample: Sample, number: int) -> bytes:
 
 
 def _claiming(content: bytes, rng: Any) -> bytes:
-    """The same arrays, of which the file says something else."""
+    """Return the arrays with a changed description in the header."""
     size = int.from_bytes(content[:8], "little")
     outer = json.loads(content[8 : 8 + size])
     meta = json.loads(outer["__metadata__"]["novikoff"])
@@ -354,7 +354,7 @@ def _claiming(content: bytes, rng: Any) -> bytes:
 
 
 def with_checksum(content: bytes) -> bytes:
-    """The same with the checksum that it must have; it has none yet."""
+    """Return the content with the correct checksum in place of the placeholder."""
     import hashlib
 
     return content.replace(NO_CHECKSUM.encode(), hashlib.sha256(content).hexdigest().encode(), 1)
@@ -384,7 +384,7 @@ def enclose(value: Any, name: str, guarded: GuardedArrays, late: bool, depth: in
 
 
 def uses(model: Any) -> Iterator[Callable[[], Any]]:
-    """What may be done with a loaded model."""
+    """Use a loaded model in every supported way."""
     state = model._require_fitted() if hasattr(model, "_require_fitted") else model._working_model()._require_fitted()
     features, names, labels = state.features, state.names, getattr(state, "labels", None)
     known = labels if isinstance(labels, list) else labels.known()

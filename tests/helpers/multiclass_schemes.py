@@ -81,7 +81,7 @@ def slow_with_jit(test: Any) -> Any:
 
 
 def clip_to_range(inner: Any, X: Any) -> Any:
-    least, most = (inner or Perceptron())._feature_range()
+    least, most = (inner or Perceptron())._spec().feature_range
     return X if least == -np.inf else np.clip(X if least < 0 else np.abs(X), least, most)
 
 

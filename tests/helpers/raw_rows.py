@@ -44,12 +44,12 @@ FORMATS = {
 
 
 class LearnerOptions(NamedTuple):
-    """How a learner is trained in these tests."""
+    """Training of a learner in these tests."""
 
     options: list[str]
     classes: int = 2
     is_unit: bool = False
-    """Whether it takes values from 0 to 1 only."""
+    """Whether the learner supports only values from 0 to 1."""
     labels: str = "names"
     """Or paths of a tree, or sets."""
 
@@ -89,7 +89,7 @@ LEARNERS = {
 
 
 def is_learnable(fmt: str, learner: str) -> bool:
-    """Whether a file of this format can have what the learner takes."""
+    """Return whether this format can hold data that the learner supports."""
     how, kind = LEARNERS[learner], FORMATS[fmt][0]
     if learner == "halving":  # its hypotheses are made of the columns
         return kind == "numbers.csv"
@@ -161,7 +161,7 @@ LINES = {"svm": to_svmlight_line, "vw": to_vw_line}
 
 
 def to_raw_rows(kind: str, rows: list[Row]) -> list[Any]:
-    """What Python and the server are given."""
+    """Return the raw rows for Python and for the server."""
     if "text" in kind.split("."):
         return [to_text(row) for row in rows]
     if kind in LINES:
@@ -201,7 +201,7 @@ def write_rows(path: Path, kind: str, rows: list[Row]) -> Path:
 
 
 def options_for(fmt: str, learner: str) -> list[str]:
-    """How `learn` reads this format for this learner."""
+    """Return the options with which `learn` reads this format for this learner."""
     options, how = list(FORMATS[fmt][1]), LEARNERS[learner]
     has_words = "--text" in options or "text" in options
     return [*options, *(["--term-weighting", "binary"] if how.is_unit and has_words else [])]

@@ -47,7 +47,7 @@ def parse_blocks(page: Path) -> Iterator[Block]:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether a page shows what was printed.
+    """Return whether a page shows the printed text.
 
     >>> matches("a … c\\n…\\nz\\n", "a b c\\nd\\ne\\nz\\n"), matches("a\\n", "b\\n")
     (True, False)

@@ -56,7 +56,7 @@ KINDS, NOISES, GAPS = ("gauss", "sign", "sparse", "scaled"), (0.0, 0.0, 0.1, 0.5
 
 @st.composite
 def streams(draw: st.DrawFn) -> Any:
-    """The same, drawn so that a failure is shrunk to a small stream."""
+    """Draw a stream with hypothesis, which shrinks failures to small streams."""
     return witnessed(
         draw(st.integers(0, 2**32 - 1)),
         draw(st.integers(1, 40)),
@@ -69,7 +69,7 @@ def streams(draw: st.DrawFn) -> Any:
 
 
 def random_witnessed(seed: int) -> Any:
-    """The same from one number, for searches too large for hypothesis."""
+    """Generate a stream from one seed, for searches too large for hypothesis."""
     pick = np.random.default_rng(seed)
     return witnessed(
         seed,
@@ -83,7 +83,7 @@ def random_witnessed(seed: int) -> Any:
 
 
 def evidence(X: Any, y: Any, u: Any, bias: bool) -> Evidence:
-    """What is measured of the witness u = (bias, weights …), plainly and slowly."""
+    """Measure the witness u = (bias, weights …) by a slow reference implementation."""
     Z = np.hstack([np.full((len(X), 1), float(bias)), X])
     margins = y * (Z @ u)
     norm = float(np.linalg.norm(u))

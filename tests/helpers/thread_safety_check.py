@@ -79,7 +79,9 @@ class Check:
         self.problems: list[str] = []
         self.stopped = threading.Event()
         self.X, self.y = data(name, 0)
-        self.grows = name not in FIT_ONLY and getattr(self.model, "_fixed_width_reason", lambda: None)() is None
+        self.grows = name not in FIT_ONLY and (
+            not hasattr(self.model, "_spec") or self.model._spec().fixed_width_reason is None
+        )
         self.has_one = hasattr(self.model, "learn_one")
         self.model.fit(self.X, self.y)
 
@@ -109,7 +111,7 @@ class Check:
         try:
             scores = self.model.decision_function(same) if hasattr(self.model, "decision_function") else None
             chosen = self.model.predict(same)
-        except ValueError as problem:  # features came between the look at their number and the call
+        except ValueError as problem:  # features were added between reading their number and the call
             if "feature" not in str(problem):
                 raise
             return

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from novikoff import AROW, Kesler, OneVsAll, Perceptron
-from novikoff.base.multiclass_labels import MulticlassOnlineClassifier
+from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.errors import InputError
 from novikoff.model_file import to_bytes
 from novikoff.multiclass.base import MulticlassClassifier
@@ -33,7 +33,7 @@ class GeneralPath:
         self.model = model
 
     def learn_one(self, x: Any, y: Any) -> None:
-        MulticlassOnlineClassifier.learn_one(self.model, x, y)
+        OnlineClassifier.learn_one(self.model, x, y)
         self.model._met = False
 
     def predict(self, x: Any) -> tuple[Any, Any]:

@@ -232,7 +232,7 @@ class SeparateLearners:
 
     def score(self, learner: Any, x: Any) -> float:
         """As the loop sees it: the rate of a Perceptron is multiplied in when scores are shown."""
-        return float(learner.decision_function(x)[0]) / learner._weight_scale() if learner._state else 0.0
+        return float(learner.decision_function(x)[0]) / learner._spec().weight_scale if learner._state else 0.0
 
     def choose(self, scores: list[float]) -> int:
         return naive_choice(self.model, scores, self.known) if self.known else -1

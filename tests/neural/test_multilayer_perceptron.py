@@ -189,7 +189,7 @@ def test_late_features_start_with_the_weights_they_would_have_had() -> None:
         late.learn_one(terms, label)
     late_row, early_row = late._require_fitted().updater.weights[:6], early._require_fitted().updater.weights[:6]
     assert late_row.shape == early_row.shape
-    fresh = MultilayerPerceptron()._build_updater(20, np.float64).weights
+    fresh = MultilayerPerceptron()._spec().build_updater(20, np.float64).weights
     assert (early._require_fitted().updater.weights[7:11] == fresh[7:11]).all()
 
 
@@ -271,7 +271,7 @@ def test_an_incomplete_mini_batch_waits() -> None:
     X, y = stream(6)
     network = MultilayerPerceptron(batch_size=100).partial_fit(X, y)
     assert network.ledger_.updates == 0
-    assert (network.coefs_[0] == MultilayerPerceptron()._build_updater(6, np.float64).weights[1:]).all()
+    assert (network.coefs_[0] == MultilayerPerceptron()._spec().build_updater(6, np.float64).weights[1:]).all()
 
 
 def test_bad_settings_are_refused() -> None:

@@ -75,7 +75,7 @@ def make_model(method: str, inner: Any = None, **changes: Any) -> OnlineToBatch:
 
 def stream(name: str, seed: int, rows: int = 60) -> tuple[Any, Any]:
     X, y = real(seed, rows=rows, columns=5)
-    least, most = INNER[name]._feature_range()
+    least, most = INNER[name]._spec().feature_range
     if least == most:
         X = (X > 0).astype(float)
         y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)

@@ -25,7 +25,7 @@ CORE_MEGABYTES, WHEEL_MEGABYTES = 200, 20
 
 
 def run(*command: str | Path, **env: str) -> str:
-    """What a command prints on both streams; it must succeed."""
+    """Return the output of a command on both streams; the command must succeed."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NOVIKOFF_", "COV_"))}
     done = subprocess.run(
         list(map(str, command)), env={**kept, **env}, cwd=ROOT, capture_output=True, text=True, check=False

@@ -82,7 +82,7 @@ def drop(server: Server, name: str) -> None:
 
 
 def to_server_answer(label: Any, score: Any) -> tuple[Any, float]:
-    """What the server says of one row: the score is that of the first label, or the highest where there is none."""
+    """Return the server's score of one row: that of the first label, or the highest if there is none."""
     if not isinstance(score, dict):
         return label, score
     labels = label if isinstance(label, list) else [label]
@@ -189,7 +189,7 @@ OF_CLUSTERS: dict[str, ReadOptions] = {
 
 
 def check_cluster(fmt: str, learner: str, server: Server, folder: Path) -> None:
-    """The same of a model that was learned from two shards."""
+    """Check the scores of a model that was trained on two shards."""
     kind, shards = FORMATS[fmt][0], []
     for k in range(2):
         (folder / str(k)).mkdir()
@@ -373,7 +373,7 @@ def test_feature_names_are_accepted_as_columns(bank: Any) -> None:
     assert plain == bank.decision_function([{"age": 30, "job=nurse": 1, "code=x": 0}])[0]
     assert bank.score_one({"job=job=nurse": 1}) == bank.score_one({"job": "job=nurse"})
     assert plain != bank.score_one({"age": 30})
-    with pytest.raises(InputError, match="is a category, which is there"):
+    with pytest.raises(InputError, match="is a category, whose value must be"):
         bank.score_one({"job=nurse": 0.5})
     with pytest.raises(InputError, match="second one"):
         bank.score_one({"job=nurse": 1, "job": "teacher"})
@@ -535,7 +535,7 @@ def test_the_server_scores_and_learns_raw_rows_as_files(
             model.learn_one(x, y)
         assert server.ask("GET", "/v1/models/m/download")[1] == to_bytes(model)
         server.kill()
-    with run_server(fork_server, tmp_path / "data") as server:  # the journal has the rows as they came
+    with run_server(fork_server, tmp_path / "data") as server:  # the journal has the rows as they were sent
         assert server.ask("GET", "/v1/models/m/download")[1] == to_bytes(model)
 
 

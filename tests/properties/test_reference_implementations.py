@@ -271,7 +271,7 @@ def test_learners_equal_their_reference_to_the_last_bit(name: str, stream: Any, 
         X, y = stream(seed)
         model = make_learner(name).fit(form(X), y)
         reference = build_reference(model, X.shape[1]).run(X, y)
-        assert weights(model) == [w * model._weight_scale() for w in reference.w]
+        assert weights(model) == [w * model._spec().weight_scale for w in reference.w]
         assert (model.ledger_.mistakes, model.ledger_.updates) == (reference.mistakes, reference.updates)
 
 
@@ -294,7 +294,7 @@ def test_incremental_averages_equal_their_reference_to_the_last_bit(name: str, f
     X, y = real(3, rows=200)
     model = make_learner(name).fit(form(X), y)
     expected = average_by_changes(build_reference(model, X.shape[1]), X, y)
-    assert weights(model) == [w * model._weight_scale() for w in expected]
+    assert weights(model) == [w * model._spec().weight_scale for w in expected]
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr])
@@ -303,7 +303,7 @@ def test_rows_without_zeros_equal_the_reference(name: str, form: Any) -> None:
     X, y = real(13)
     X = X + 0.01
     model = make_learner(name).fit(form(X), y)
-    assert weights(model) == [w * model._weight_scale() for w in build_reference(model, X.shape[1]).run(X, y).w]
+    assert weights(model) == [w * model._spec().weight_scale for w in build_reference(model, X.shape[1]).run(X, y).w]
 
 
 @pytest.mark.parametrize("name", PENALISED)
@@ -322,7 +322,7 @@ def test_lazy_averages_equal_the_mean_of_all_hypotheses(name: str) -> None:
     X, y = real(7, rows=300)
     model = make_learner(name).fit(X, y)
     reference = build_reference(model, X.shape[1]).run(X, y)
-    expected = [w * model._weight_scale() for w in reference.mean()]
+    expected = [w * model._spec().weight_scale for w in reference.mean()]
     assert weights(model) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 

@@ -99,7 +99,7 @@ def test_sums_that_skip_zeros_equal_those_of_a_sparse_row(value_kind: Any, slot_
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_sums_report_zeros(kind: Any) -> None:
-    """… of both signs, wherever they are, and of nothing else: the smallest number is not 0."""
+    """Test zeros of both signs at all positions; the smallest positive number is not a zero."""
     tiny, slots = np.nextafter(kind(0), kind(1)), np.ones(40)
     for count in range(1, 35):
         indices = np.arange(count, dtype=np.uint32)

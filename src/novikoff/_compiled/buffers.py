@@ -29,13 +29,13 @@ _wanted = False
 
 
 def use_buffers() -> None:
-    """From now on, until NumPy is imported."""
+    """Use buffers for arrays until NumPy is imported."""
     global _wanted  # noqa: PLW0603 - of the process
     _wanted = True
 
 
 def buffers_in_use() -> bool:
-    """Whether arrays are buffers now."""
+    """Return whether arrays are buffers now."""
     return _wanted and "numpy" not in sys.modules
 
 
@@ -46,7 +46,7 @@ def numpy_module() -> Any:
 
 
 def as_numpy(value: Any) -> Any:
-    """An array, or a tuple with some, as NumPy's."""
+    """Return an array, or a tuple with arrays, as those of NumPy."""
     if isinstance(value, Buffer | UInt64):
         return value.numpy()
     if isinstance(value, tuple):
@@ -134,7 +134,7 @@ class Buffer:
         self._array: Any = None
 
     def numpy(self) -> Any:
-        """The same memory as an array of NumPy's."""
+        """Return the same memory as a NumPy array."""
         if self._array is None:
             self._array = numpy_module().frombuffer(self.cells, self.dtype.name).reshape(self.shape)
         return self._array
@@ -155,7 +155,7 @@ class Buffer:
         return tuple(self.itemsize * math.prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
 
     def call_arguments(self) -> tuple[int, ...]:
-        """As entry points of compiled functions take it."""
+        """Return the arguments that entry points of compiled functions take for it."""
         return (self.address, *self.shape, *self.strides)
 
     @property
@@ -290,13 +290,13 @@ def _cast(memory: Any, kind: DType) -> Any:
 
 
 def _make(shape: Any, kind: DType, *, huge: bool = True) -> Buffer:
-    """An array of zeros; `huge`: a large one in large pages."""
+    """Return an array of zeros; `huge` puts a large one in large pages."""
     return _empty(kind) if shape == 0 else _allocate(shape if isinstance(shape, tuple) else (shape,), kind, huge=huge)
 
 
 @functools.cache
 def _empty(kind: DType) -> Buffer:
-    """There is nothing in it to be written: one will do for all."""
+    """Return the empty array: it cannot be written, so that one is enough."""
     return _allocate((0,), kind, huge=False)
 
 

@@ -1,4 +1,4 @@
-"""Builds the compiled library: `python -m novikoff._compiled.build`.
+"""Build the compiled library: `python -m novikoff._compiled.build`.
 
 Every kernel of the manifest is compiled to an object file of its own, for each CPU level that is asked for; the object
 files of a level are linked to one library. Needs Numba and a linker: `cc`, or the package ziglang.
@@ -30,14 +30,17 @@ class LibraryBuild:
     """Libraries in a folder, made of object files in another."""
 
     def __init__(self, folder: Path, objects: Path, *, portable: bool = False, watch: bool = True) -> None:
-        """`portable`: for older systems, too; `watch`: list the source files, so that an edit is noticed."""
+        """Set the folders.
+
+        `portable` links for older systems, too; `watch` lists the source files, so that an edit is noticed.
+        """
         self.folder, self.objects, self.portable, self.watch = folder, objects, portable, watch
         folder.mkdir(parents=True, exist_ok=True)
 
     def __call__(
         self, kernels: Sequence[ManifestEntry], levels: Sequence[str], jobs: int, *, quiet: bool = False
     ) -> None:
-        """Compiles these kernels; others that are in the manifest and were compiled before stay in the library."""
+        """Compile these kernels and link the library; others of the manifest that were compiled before stay in it."""
         self._link_cpu()
         levels = [self.host_level() if level == HOST_LEVEL else level for level in levels]
         for level in levels:
@@ -70,7 +73,7 @@ class LibraryBuild:
         return level
 
     def _write_list(self, levels: Sequence[str]) -> None:
-        """Checksums of the libraries, and what they were made of."""
+        """Write checksums of the libraries, and the files they were made of."""
         names = [CPU_FILE, *map(library_file_name, levels)]
         lines = [CHECKSUM_HEADER, *(f"library {name} {_checksum(self.folder / name):08x}" for name in names)]
         lines += self._source_lines(levels[0]) if self.watch else []
@@ -87,11 +90,11 @@ class LibraryBuild:
         numbers = {name: str(k) for k, name in enumerate(files)}
         groups: dict[str, int] = {}
         for kernel, group in made_of.items():
-            spelled = " ".join(numbers[name] for name in files if name in group)
-            if spelled not in groups:
-                groups[spelled] = len(groups)
-                yield f"group {spelled}"
-            yield f"kernel {kernel.symbol} {groups[spelled]}"
+            group_text = " ".join(numbers[name] for name in files if name in group)
+            if group_text not in groups:
+                groups[group_text] = len(groups)
+                yield f"group {group_text}"
+            yield f"kernel {kernel.symbol} {groups[group_text]}"
 
 
 def _checksum(path: Path) -> int:
@@ -100,7 +103,7 @@ def _checksum(path: Path) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m novikoff._compiled.build", description="Builds the compiled library."
+        prog="python -m novikoff._compiled.build", description="Build the compiled library."
     )
     parser.add_argument(
         "--level", action="append", choices=[HOST_LEVEL, ALL_LEVELS, *LEVELS], help="default: that of this machine"

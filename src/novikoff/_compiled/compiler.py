@@ -1,7 +1,7 @@
-"""Compiles kernels ahead of time: for a CPU level, from the text of their signatures, to object code.
+"""Compile kernels ahead of time: for a CPU level, from the text of their signatures, to object code.
 
-Needs Numba, and is the only module that reaches into its inner parts. A process that compiles ahead of time does
-nothing else: Numba's code generator is replaced in it.
+Needs Numba, and is the only module that uses its internals. A process that compiles ahead of time does nothing else:
+Numba's code generator is replaced in it.
 
 Functions inside a kernel are inlined. Numba would make machine code and wrappers of each, and optimise each for itself;
 here all that is done once, for the whole kernel with its entry point. Functions marked by `compiled_shared` are not
@@ -52,7 +52,7 @@ class ObjectCode(NamedTuple):
 
 
 def parse_signature(text: str) -> tuple[Any, ...]:
-    """The argument types that a signature says."""
+    """Return the argument types of a signature."""
     return tuple(_parse_types(iter(text.split())))
 
 
@@ -113,7 +113,7 @@ class KernelCodegen(codegen.AOTCPUCodegen):
 
     @functools.cached_property
     def shared_symbols(self) -> dict[str, str]:
-        """The symbol of each function that the library has once; all modules are imported by then."""
+        """Return the symbol of each function that the library has once; all modules are imported by then."""
         shared = (kernel for kernel in manifest.read_manifest() if kernel.name in jit.shared_functions)
         return {kernel.name: f"{kernel.symbol}_body" for kernel in shared}
 
@@ -141,14 +141,14 @@ class KernelCompiler:
         self.context = cpu_target.target_context.subtarget(_internal_codegen=self.codegen, aot_mode=True)
 
         def executable(library: Any, descriptor: Any, environment: Any) -> Any:
-            """A function object that is never called, of its own for each."""
+            """Return a function object of its own, which is never called."""
             return _dynfunc.make_function(descriptor.lookup_module(), "function", "", 1, environment, (library,))
 
         self.context.get_executable = executable
         cpu_target.__dict__["_toplevel_target_context"] = self.context
 
     def compile(self, function: Any, signature: str, symbol: str) -> ObjectCode:
-        """`function` is what the decorator `compiled` has made."""
+        """Compile one kernel; `function` is the result of the decorator `compiled`."""
         with global_compiler_lock:
             self.codegen.optimizes_inner = any(name in signature for name in OPTIMIZED_TWICE)
             self.codegen.kernel = function.name
@@ -177,7 +177,7 @@ class KernelCompiler:
 
 
 def _modules_in(library: Any, seen: set[int]) -> Iterator[str]:
-    """The modules of novikoff whose functions are in a library, by the names of its symbols."""
+    """Return the modules of novikoff whose functions are in a library, by the names of its symbols."""
     if id(library) in seen:
         return
     seen.add(id(library))
@@ -190,7 +190,7 @@ def _modules_in(library: Any, seen: set[int]) -> Iterator[str]:
 
 
 def _name_parts(symbol: str) -> list[str]:
-    """Of _ZN8novikoff5parts4loop5learn…: novikoff, parts, loop, learn."""
+    """Return the parts of a symbol: of _ZN8novikoff5parts4loop5learn…: novikoff, parts, loop, learn."""
     parts, rest = [], symbol.removeprefix("_ZN")
     while rest is not symbol and (size := re.match(r"\d+", rest)):
         end = size.end() + int(size[0])

@@ -69,7 +69,7 @@ Cpuid = Callable[[int], tuple[int, int, int, int]]
 
 
 def detect_level(library: ctypes.CDLL) -> str | None:
-    """The highest level of this processor; None where it is below all of them."""
+    """Return the highest level of this processor; None where it is below all of them."""
 
     def cpuid(leaf: int) -> tuple[int, int, int, int]:
         out = (ctypes.c_uint32 * 4)()
@@ -85,7 +85,7 @@ def detect_level(library: ctypes.CDLL) -> str | None:
 
 
 def highest_level(cpuid: Cpuid, xgetbv: Callable[[], int]) -> str | None:
-    """The highest level that a processor with these answers has."""
+    """Return the highest level of a processor with these CPUID answers."""
     answers = {
         leaf: cpuid(leaf) if leaf <= cpuid(leaf & EXTENDED_LEAF & ~1)[EAX] else (0,) * 4
         for leaf in (1, 7, EXTENDED_LEAF)

@@ -2,8 +2,8 @@
 longer than learning from them.
 
 The interpreter's own functions are called, so the caller must hold its lock (`compiled_with_gil`). None of them runs
-code of the user's: a key that is neither a text nor a whole number and a value that is no number of Python's own are
-left to the caller, and so is all that is wrong.
+code of the user: keys other than str and int, values other than Python's own numbers, and errors are left to the
+caller.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def terms_view(workspace: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def can_read_dicts() -> bool:
-    """Whether objects lie in memory as is known here."""
+    """Return whether the layout of Python objects in memory is the expected one."""
     if JIT_DISABLED:
         return True
     named = (ctypes.c_int64.from_address(id(one) + TYPE_OFFSET).value == id(type(one)) for one in (7, 0.5, "a"))
@@ -137,9 +137,11 @@ def _read_terms_code(numba: Any, x: Any, columns: Any, workspace: Any, indices: 
 
 
 read_terms = primitive(_read_terms, _read_terms_code)
-"""Writes the terms of a dict into arrays, from their beginning: how many, NOT_PLAIN where one is not usual or there
-is no room. `x` is the dict's id, and `columns` that of a dict of names → columns, 0 where the keys are columns
-themselves."""
+"""Write the terms of a dict to arrays, from their beginning.
+
+Returns their number, or NOT_PLAIN where a term is not usual or the arrays are too small. `x` is the dict's id, and
+`columns` that of a dict of names → columns, 0 where the keys are columns themselves.
+"""
 
 
 @compiled_with_gil

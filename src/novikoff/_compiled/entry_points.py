@@ -97,7 +97,7 @@ class EntryPoint:
         return array._getvalue()
 
     def call_reader(self, dimensions: int, value: Any) -> Any:
-        """Address, shape and strides of an array."""
+        """Return address, shape and strides of an array."""
         words = cgutils.alloca_once(self.builder, WORD, size=1 + 2 * dimensions)
         self.builder.call(self.reader(dimensions), [value, words])
         return words
@@ -142,7 +142,7 @@ class EntryPoint:
 
 
 class ArrayReader:
-    """The function that reads address, shape and strides of an array of so many dimensions."""
+    """Return the function that reads address, shape and strides of an array with `ndim` dimensions."""
 
     def __init__(self, module: Any, function: Any, dimensions: int) -> None:
         self.module, self.function, self.dimensions = module, function, dimensions

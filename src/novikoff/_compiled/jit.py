@@ -1,9 +1,9 @@
-"""Kernels: Python functions that run compiled.
+"""Decorators for kernels: Python functions that run compiled.
 
 `compiled` marks a function for compilation, `generic` a function whose code depends on the class of its first argument
-(a NamedTuple: a rule, a geometry, a kind of rows). Kernels are compiled when the package is built and called from the
-library that holds them (see `_compiled`). What is not in it (a loss or an updater of the user's own, say) is compiled
-by Numba when it is first called, where Numba is installed: the extra `jit`.
+(a NamedTuple: a loss, an updater, a kind of rows). Kernels are compiled when the package is built and called from the
+library that holds them (see `_compiled`). Others, such as those with a loss or an updater of the user, are compiled
+by Numba when they are first called, where Numba is installed: the extra `jit`.
 
 NUMBA_DISABLE_JIT=1 runs everything as plain Python, with the same results to the last bit.
 """
@@ -55,7 +55,7 @@ _numba: Any = None
 
 
 def announce_compiling(name: str) -> None:
-    """Says that a function is compiled, which takes seconds."""
+    """Print that a function is being compiled, which takes seconds."""
     print(f"Compiling {name} (first use only) …", file=sys.stderr)
 
 
@@ -71,7 +71,7 @@ class CompiledFunction(Generic[P, R]):
     """A function with compiled code for each combination of argument types."""
 
     def __init__(self, function: Callable[P, R], *, reader: bool = False, **options: bool) -> None:
-        """`reader`: the code for arrays that can be written to serves read-only ones."""
+        """Mark the function; `reader` says that the code for writable arrays serves read-only ones."""
         self.function, self.reader = function, reader
         self.options = COMPILE_OPTIONS | options
         self.entries: dict[Any, Callable[..., R]] = {}
@@ -87,8 +87,11 @@ class CompiledFunction(Generic[P, R]):
         return f"{self.function.__module__}.{self.function.__qualname__}"
 
     def bound(self, *samples: Any) -> Callable[..., R]:
-        """The compiled code for arguments of the types of these samples, without a look at the types at each call: for
-        one example at a time that look costs more than learning. The caller answers for the types of its arguments."""
+        """Return the compiled code for arguments of the types of these samples.
+
+        It does not check the types at each call, which would cost one example more than learning; the caller must pass
+        these types.
+        """
         key = type_key(samples)
         entry = self.entries.get(key)
         if entry is None:
@@ -121,7 +124,7 @@ class CompiledFunction(Generic[P, R]):
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """Numba's own object."""
+        """Return Numba's dispatcher."""
         numba = numba_module()
         dispatcher = numba.njit(_with_numpy(self.function), **self.options, **extra_compile_options)
         template = dispatcher.get_call_template
@@ -145,7 +148,7 @@ def _numba_type(numba: Any, sample: Any) -> Any:
 
 
 def _to_call_arguments(value: Any) -> Any:
-    """Buffers as entry points take them."""
+    """Return buffers as entry points take them."""
     if type(value) is Buffer:
         return value.call_arguments()
     if isinstance(value, tuple):
@@ -158,7 +161,7 @@ def _has_buffers(value: Any) -> bool:
 
 
 def is_package_kernel(name: str, signature: str) -> bool:
-    """Whether a kernel, and all classes in its signature, are of the package."""
+    """Return whether a kernel, and all classes in its signature, belong to the package."""
     return all(part.startswith(("novikoff.", "tuple")) for part in (name, *re.findall(r"\(([\w.]+)", signature)))
 
 
@@ -176,7 +179,7 @@ def _add_seconds(more: float) -> None:
 
 
 class PythonFunction(Generic[P, R]):
-    """The same interface without compiling (NUMBA_DISABLE_JIT=1)."""
+    """The interface of `CompiledFunction` without compiling (NUMBA_DISABLE_JIT=1)."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         self.function = function
@@ -193,17 +196,17 @@ Like = TypeSample
 
 
 def compiled(function: Callable[P, R]) -> CompiledFunction[P, R] | PythonFunction[P, R]:
-    """Marks a function to be compiled."""
+    """Mark a function to be compiled."""
     return PythonFunction(function) if JIT_DISABLED else CompiledFunction(function)
 
 
 def compiled_with_gil(function: Callable[P, R]) -> CompiledFunction[P, R] | PythonFunction[P, R]:
-    """… one so short that letting other threads run meanwhile would cost more than it does."""
+    """Mark a function so short that releasing the GIL would cost more than it does."""
     return PythonFunction(function) if JIT_DISABLED else CompiledFunction(function, nogil=False)
 
 
 def compiled_read_only(function: Callable[P, R]) -> CompiledFunction[P, R] | PythonFunction[P, R]:
-    """… one that writes to no array but those made for its results: a model's arrays may be read-only."""
+    """Mark a function that writes to no array but those of its results: the arrays of a model may be read-only."""
     return PythonFunction(function) if JIT_DISABLED else CompiledFunction(function, reader=True)
 
 
@@ -226,12 +229,13 @@ def compiled_shared(function: Callable[P, R]) -> CompiledFunction[P, R] | Python
 
 
 def compiled_not_inlined(function: Callable[P, R]) -> CompiledFunction[P, R] | PythonFunction[P, R]:
-    """… one that is large and seldom called: a copy in each place would cost more time to compile than it saves."""
+    """Mark a function that is large and seldom called: a copy in each caller would cost more compile time than it
+    saves."""
     return PythonFunction(function) if JIT_DISABLED else CompiledFunction(function, forceinline=False)
 
 
 class _GenericFunction(Generic[P, R]):
-    """The typed face of what `generic` returns."""
+    """The type of what `generic` returns."""
 
     of: Callable[[type], Callable[[Callable[..., R]], Callable[..., R]]]
 
@@ -239,7 +243,8 @@ class _GenericFunction(Generic[P, R]):
 
 
 def generic(default: Callable[P, R]) -> _GenericFunction[P, R]:
-    """A function with one body per class of its first argument, added by `@name.of(Class)`; for others the default."""
+    """Return a function with one body per class of its first argument, added by `@name.of(Class)`; for others the
+    default."""
     bodies: dict[type, Callable[..., Any]] = {}
 
     @functools.wraps(default)
@@ -262,8 +267,11 @@ def generic(default: Callable[P, R]) -> _GenericFunction[P, R]:
 
 
 def primitive(python: Callable[P, R], code: Callable[..., Any]) -> Callable[P, R]:
-    """A function with hand-made machine code: `code(numba, *types)` returns what `numba.extending.intrinsic` wants.
-    `python` is its meaning, and what runs without Numba."""
+    """Return a function with hand-written machine code.
+
+    `code(numba, *types)` returns what `numba.extending.intrinsic` wants. `python` defines the result, and runs without
+    Numba.
+    """
 
     def choose(*types: Any) -> Callable[..., Any]:
         return code(numba_module(), *types)
@@ -273,13 +281,13 @@ def primitive(python: Callable[P, R], code: Callable[..., Any]) -> Callable[P, R
 
 
 def cpu_has(target: Any, features: tuple[str, ...]) -> bool:
-    """Whether the machine that Numba compiles for has all of these, by the names that LLVM gives them."""
+    """Return whether the processor that Numba compiles for has all of these features, by LLVM's names."""
     available = str(getattr(target.codegen(), "_tm_features", "")).split(",")
     return all(f"+{feature}" in available for feature in features)
 
 
 def numba_module() -> Any:
-    """Numba, imported on first need, with our generic functions made known to it."""
+    """Return Numba, imported on first need, with the generic functions registered."""
     global _numba  # noqa: PLW0603 - imported once, on first need
     with _lock:
         if _numba is None:
@@ -315,7 +323,7 @@ def _with_numpy_chosen(choose: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function with NumPy itself for `np`: Numba does not know the one that is imported late."""
+    """Return the function with NumPy itself for `np`: Numba does not know the lazily imported one."""
     module_globals = function.__globals__
     if type(module_globals.get("np")) is not LazyNumpy:
         return function

@@ -1,4 +1,4 @@
-"""The compiled library: found beside this file, checked, loaded, and asked for kernels.
+"""Find the compiled library beside this file, check and load it, and look kernels up in it.
 
 There is one file for each CPU level, and a list of checksums. In a checkout, where `make kernels` builds them, the list
 also says from which source files each kernel was made; a kernel is not used if one of them has changed.
@@ -38,7 +38,7 @@ def library_file_name(level: str) -> str:
 
 
 def symbol_name(name: str, signature: str) -> str:
-    """The name of a kernel's entry point in the library."""
+    """Return the name of a kernel's entry point in the library."""
     try:  # without OpenSSL, which takes longer to load than all that is done here
         from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
@@ -58,7 +58,7 @@ class KernelSources:
         self._stale: frozenset[int] | None = None
 
     def is_stale(self, symbol: str) -> bool:
-        """Whether a file that the kernel was made of has changed since."""
+        """Return whether a file that the kernel was made of has changed since."""
         if not self.files:  # an installed package: its files are those that it was built from
             return False
         if self._stale is None:
@@ -157,13 +157,13 @@ class KernelLibrary:
             raise LibraryError(f"{path} can't be loaded ({problem}): {REINSTALL_ADVICE}.") from None
 
     def levels(self) -> list[str]:
-        """Those that the library has."""
+        """Return the levels that the library has."""
         from novikoff._compiled.cpu import LEVELS
 
         return [level for level in LEVELS if library_file_name(level) in self.list.checksums]
 
     def find(self, name: str, signature: str) -> Callable[..., Any] | None:
-        """The kernel, as a function that takes the arguments themselves; None where it is not in the library."""
+        """Return the kernel as a function of its arguments; None where it is not in the library."""
         if self.native is None:
             return None
         found = symbol_name(name, signature)
@@ -202,7 +202,7 @@ _library: KernelLibrary | None = None
 
 
 def load_library() -> KernelLibrary | None:
-    """The library of this process; None where there can be none."""
+    """Return the library of this process; None where it cannot be used."""
     global _library  # noqa: PLW0603 - loaded once, on first need
     if _library is None and IS_SUPPORTED_PLATFORM:
         with LOAD_LOCK:

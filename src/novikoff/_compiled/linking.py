@@ -20,7 +20,7 @@ class LinkerNotFound(Exception):
 
 
 def find_linker(*, portable: bool) -> list[str]:
-    """The command; `portable`: one whose libraries run on older systems, too."""
+    """Return the linker command; `portable` asks for one whose libraries run on older systems, too."""
     if portable or not (found := os.environ.get("CC") or shutil.which("cc")):
         if find_spec("ziglang") is None:
             raise LinkerNotFound("no C compiler (cc) was found, and the package ziglang is not installed")
@@ -29,7 +29,7 @@ def find_linker(*, portable: bool) -> list[str]:
 
 
 def link(objects: Sequence[Path], target: Path, *, portable: bool = False) -> None:
-    """The library is written beside its place, then renamed: another process sees all of it or nothing."""
+    """Link the library beside its place, then rename it: another process sees all of it or nothing."""
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     command = [*find_linker(portable=portable), *LINKER_OPTIONS, "-o", str(temporary), *map(str, objects), "-lm"]
     subprocess.run(command, check=True)  # noqa: S603 - the linker of this machine
@@ -69,7 +69,7 @@ define void @novikoff_xgetbv(ptr %out) {
 
 
 def write_cpu_object(path: Path) -> None:
-    """Code for any x86-64 that asks the processor what it can do."""
+    """Write code for any x86-64 processor that queries its features."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()

@@ -1,4 +1,4 @@
-"""The manifest: every kernel of the library with the types of its arguments (see `signature.py`), a line each.
+"""Read the manifest: every kernel of the library with the types of its arguments (see `signature.py`), a line each.
 
 Also: which source files a kernel is made of.
 """
@@ -61,7 +61,7 @@ def source_files(kernel: ManifestEntry, modules: Iterable[str]) -> frozenset[str
 
 @functools.cache
 def _closure(module: str) -> frozenset[str]:
-    """The module and all that it imports, directly or not."""
+    """Return the module and all that it imports, directly or not."""
     found: set[str] = set()
     pending = [module]
     while pending:
@@ -74,7 +74,7 @@ def _closure(module: str) -> frozenset[str]:
 
 @functools.cache
 def _imports(module: str) -> frozenset[str]:
-    """The modules of the package that a module imports when it is imported itself."""
+    """Return the modules of the package that a module imports on import."""
     path = _module_path(module)
     return frozenset() if path is None else frozenset(_imported(ast.parse(path.read_text()).body))
 

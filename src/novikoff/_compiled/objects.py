@@ -1,4 +1,4 @@
-"""Object files: compiled by several processes, and kept while the code that they were compiled from is the same."""
+"""Compile object files in several processes, and keep them while their source code is the same."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ObjectStore:
         folder.mkdir(parents=True, exist_ok=True)
 
     def find(self, kernel: ManifestEntry) -> tuple[Path, frozenset[str]] | None:
-        """The object file, and the source files that it was made of."""
+        """Return the object file and the source files that it was made of."""
         try:
             files = frozenset((self.folder / f"{kernel.symbol}.txt").read_text().split())
             path = self._path(kernel, files)
@@ -113,7 +113,7 @@ def _toolchain_versions() -> tuple[str, ...]:
 def compile_kernels(
     kernels: Sequence[ManifestEntry], level: str, store: ObjectStore, jobs: int, *, quiet: bool
 ) -> None:
-    """Compiles those whose object files are not there."""
+    """Compile the kernels whose object files are missing."""
     missing = [kernel for kernel in kernels if store.find(kernel) is None]
     for done, (kernel, content, files) in enumerate(_compile_in_parallel(missing, level, jobs), start=1):
         store.keep(kernel, content, files)
@@ -122,7 +122,7 @@ def compile_kernels(
 
 
 def _show_progress(done: int, count: int, level: str) -> None:
-    """One line that is written over on a terminal, a line now and then elsewhere."""
+    """Print one line that is overwritten on a terminal, a line every 50 kernels elsewhere."""
     line = f"building kernels {done}/{count} ({level})"
     if sys.stderr.isatty():
         print(line, end="\n" if done == count else "\r", file=sys.stderr, flush=True)

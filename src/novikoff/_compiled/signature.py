@@ -58,7 +58,7 @@ class TypeSample:
 
 
 def type_key(value: Any) -> Any:
-    """A key that no two values of different compiled types share."""
+    """Return a key that no two values of different compiled types share."""
     kind = type(value)
     if kind is int or kind is float or kind is bool:
         return kind
@@ -74,7 +74,7 @@ def type_key(value: Any) -> Any:
 
 
 def describe_type(value: Any) -> str:
-    """The text of a value's type."""
+    """Return the text of the type of a value."""
     kind = type(value)
     if kind.__name__ in SCALAR_CODES:
         return SCALAR_CODES[kind.__name__]

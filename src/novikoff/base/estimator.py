@@ -1,4 +1,4 @@
-"""Settings, as scikit-learn wants them, without importing it: its own tools find what they look for."""
+"""The base of all estimators: settings as scikit-learn expects them, without importing it, and fitted attributes."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from novikoff.base.model_lock import ModelLock, shared_lock, wrap_methods
-from novikoff.errors import InputError
+from novikoff.data import validation
+from novikoff.errors import InputError, build_not_fitted_error
 
 REQUIRED = object()
-"""In place of a default."""
+"""Stands for the default of a setting that must be given."""
 
 
 class BaseEstimator:
-    """Settings are the keyword arguments of __init__, kept under their names and checked when something is learned."""
+    """An object whose settings are the keyword arguments of `__init__`: kept by name, and checked when it learns."""
 
     __slots__ = ("__dict__", "__weakref__", "_model_lock")  # the lock is no attribute that scikit-learn finds
 
     _not_copied: ClassVar[tuple[str, ...]] = ()
-    """Attributes that copies and pickles leave out: fast paths, which are made again when they are needed."""
+    """Attributes that copies and pickles leave out: fast paths, which are built again when they are needed."""
     _accepts_multiclass: ClassVar[bool] = False
-    """Whether it takes more than two classes, for scikit-learn."""
+    """Whether the estimator takes more than two classes, for scikit-learn."""
+    _state: Any = None
+    """What was learned: at least features, their names or None, and labels."""
 
     _model_lock: ModelLock
 
@@ -57,7 +60,7 @@ class BaseEstimator:
             return copy.deepcopy(attributes, memo)
 
     def _close_fast_path(self, learns: bool) -> None:
-        """Make the fast paths for single examples refuse them: that for learning, and if `learns` all others."""
+        """Make the fast path for learning refuse examples; with `learns`, those for predicting too."""
 
     def _open_fast_path(self) -> None:
         """Undo `_close_fast_path`."""
@@ -65,10 +68,12 @@ class BaseEstimator:
     @classmethod
     @functools.cache
     def _setting_defaults(cls) -> Mapping[str, Any]:
-        """Their names and defaults, REQUIRED for one that must be given. (`inspect` would say the same: to import it
-        takes longer than learning a small file.)"""
+        """Return the settings with their defaults, REQUIRED where there is none.
+
+        `inspect` would find the same, but importing it takes longer than learning a small file.
+        """
         function: Any = cls.__init__
-        while hasattr(function, "__wrapped__"):  # by a decorator, which takes whatever comes
+        while hasattr(function, "__wrapped__"):  # a decorated __init__ may take any arguments
             function = function.__wrapped__
         code, by_place, by_name = function.__code__, function.__defaults__ or (), function.__kwdefaults__ or {}
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -77,10 +82,17 @@ class BaseEstimator:
         return MappingProxyType(found)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in sorted(self._setting_defaults())}
+        params = {name: getattr(self, name) for name in sorted(self._setting_defaults())}
+        inner: Any = params.get("estimator")
+        if deep and hasattr(inner, "get_params") and not isinstance(inner, type):
+            params |= {f"estimator__{name}": value for name, value in inner.get_params().items()}
+        return params
 
     def set_params(self, **params: Any) -> Self:
-        allowed = self._setting_defaults()
+        allowed, inner = self._setting_defaults(), dict[str, Any]()
+        if "estimator" in allowed:
+            prefix = "estimator__"
+            inner = {name.removeprefix(prefix): params.pop(name) for name in list(params) if name.startswith(prefix)}
         for name, value in params.items():
             if name not in allowed:
                 raise InputError(
@@ -88,15 +100,20 @@ class BaseEstimator:
                     f" Valid parameters are: {sorted(allowed)}."
                 )
             setattr(self, name, value)
+        if inner:
+            estimator: Any = getattr(self, "estimator", None)
+            if not hasattr(estimator, "set_params"):
+                raise InputError(f"estimator has no settings {sorted(inner)}: it is {estimator!r}.")
+            estimator.set_params(**inner)
         return self
 
     def _plain_settings(self) -> dict[str, Any]:
-        """For a file: plain values, lists and dicts only."""
+        """Return the settings as plain values, lists and dicts, for a model file."""
         return {name: to_plain_setting(value) for name, value in self.get_params(deep=False).items()}
 
     @classmethod
     def _from_settings(cls, settings: dict[str, Any]) -> Any:
-        """The inverse of `plain_settings`."""
+        """Return an estimator with the settings that `_plain_settings` has returned."""
         return cls(**settings)
 
     def _working_model(self) -> Any:
@@ -104,16 +121,39 @@ class BaseEstimator:
         return self
 
     def _describe_guarantee(self, examples: int | None = None, delta: float = 0.05) -> dict[str, Any] | None:
-        """What is guaranteed on new data of the very hypothesis that predicts, after so many examples that came once;
-        None where no theorem speaks of that one."""
+        """Return the guarantee for the error on new data of the hypothesis that predicts, after `examples` distinct
+        examples; None where no theorem applies."""
         return None
 
     def __repr__(self) -> str:
-        mine = self.get_params(deep=False).items()
+        settings, defaults = self.get_params(deep=False), self._setting_defaults()
         changed = [
-            f"{name}={value!r}" for name, value in mine if not is_same_setting(value, self._setting_defaults()[name])
+            f"{name}={value!r}" for name, value in settings.items() if not is_same_setting(value, defaults[name])
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    # --- Fitted attributes ---
+
+    def _require_fitted(self) -> Any:
+        """Return what was learned; raise NotFittedError before the first example."""
+        if self._state is None:
+            raise build_not_fitted_error(type(self).__name__)
+        return self._state
+
+    def _require_attribute(self, name: str) -> Any:
+        """Return what was learned, for an attribute: raise AttributeError before the first example."""
+        if self._state is None:
+            raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something.")
+        return self._state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._state is not None
+
+    def _check_features(self, batch: validation.ValidatedBatch) -> None:
+        """Raise InputError where a batch has other features than those that were learned."""
+        state = self._require_fitted()
+        names = None if state.names is None else list(state.names.columns)
+        validation.check_features(type(self).__name__, state.features, names, batch)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
@@ -127,12 +167,12 @@ class BaseEstimator:
 
 
 def is_same_setting(a: Any, b: Any) -> bool:
-    """Whether two settings are the same; those that can't be compared, such as arrays, are not."""
+    """Return whether two settings are the same; values that can't be compared, such as arrays, are not."""
     return a is b or (type(a) is type(b) and isinstance(a, bool | int | float | str) and a == b)
 
 
 def to_plain_setting(value: Any) -> Any:
-    """NumPy's numbers and arrays as Python's."""
+    """Return a NumPy number or array as Python numbers and lists."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 

@@ -77,8 +77,9 @@ class FastPredictPath:
         workspace = DictTerms(allocate_workspace(guarded=False), indices, values)  # each thread takes one for itself
         return layout.pack_into, buffer, buffers.empty(terms + 1), pack_block(workspace), workspace
 
-    def scores(self, state: ModelState) -> ScoreFunction:
-        """A function whose names are all its own, to be made anew after the lane was refreshed."""
+    def scores(self, state: ModelState, *, scale: float) -> ScoreFunction:
+        """Return a function of local variables alone, which are fast; build it again after `try_refresh`."""
+        self.scale = scale
         block, score_terms, buffers, make = self.block, self.score, self.buffers, self._buffers
         updater, features, names = state.updater, state.features, state.names
         known = None if names is None else names.columns
@@ -114,7 +115,7 @@ class FastPredictPath:
                 return SLOW_PATH_SCORE
             found: float = score_terms(block, None, indices, values, values, weights)
             free.append(workspace)
-            return found
+            return found * scale
 
         return score
 
@@ -126,7 +127,7 @@ class FastPredictPath:
         workspace = free.pop() if free else self._buffers(terms)
         found: float = self.score(self.block, None, NO_INDICES, x, workspace[4][2], workspace[2])
         free.append(workspace)
-        return found
+        return found * self.scale
 
 
 def _compiled_types(state: ModelState) -> tuple[Any, ...]:

@@ -1,61 +1,71 @@
-"""What a model tells of what it has learned, or that it has learned nothing yet."""
+"""Attributes that fitted models show, as functions of the model: features, their spread, mistakes of fit, accuracy."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, Generic, TypeVar
+from typing import Any
 
+from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.base.estimator import BaseEstimator
 from novikoff.data import validation
-from novikoff.errors import build_not_fitted_error
-
-S = TypeVar("S", bound=Any)
+from novikoff.data.shuffle.permutation import permutation
 
 
-class StatefulEstimator(BaseEstimator, Generic[S]):
-    """Abstract. A state has features, their names where they have any, and labels."""
+def count_features(model: Any) -> int:
+    """The number of features that the model has seen."""
+    features: int = model._require_attribute("n_features_in_").features
+    return features
 
-    _state: S | None = None
 
-    def _require_fitted(self) -> S:
-        if self._state is None:
-            raise build_not_fitted_error(type(self).__name__)
-        return self._state
+def list_feature_names(model: Any) -> NDArray[Any]:
+    """The names of the features, where they have names."""
+    names = model._require_attribute("feature_names_in_").names
+    if names is None:
+        raise AttributeError(f"The features of this {type(model).__name__} have no names.")
+    return np.array(list(names.columns), object)
 
-    def _require_attribute(self, name: str) -> S:
-        """The same for an attribute, which is not there before."""
-        if self._state is None:
-            raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something.")
-        return self._state
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._state is not None
+def estimate_deviations(model: Any, name: str = "feature_std_") -> NDArray[np.float64]:
+    """The standard deviation of each feature, estimated from a sample of the examples that were learned; 0 where no
+    sampled example has a value other than 0."""
+    state = model._require_attribute(name)
+    if not state.feature_sample.is_recording:
+        raise AttributeError(f"{type(model).__name__} has no single weight vector, and so no {name}.")
+    deviations: NDArray[np.float64] = state.feature_sample.deviations(state.features)[0]
+    return deviations
 
-    @property
-    def n_features_in_(self) -> int:
-        """How many features there are so far."""
-        return self._require_attribute("n_features_in_").features
 
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """The names of the features, where they have names."""
-        names = self._require_attribute("feature_names_in_").names
-        if names is None:
-            raise AttributeError(f"The features of this {type(self).__name__} have no names.")
-        return np.array(list(names.columns), object)
+def compute_importances(model: Any) -> NDArray[np.float64]:
+    """|weight| × standard deviation of each feature: how much it moves the score. Where there are many columns of
+    weights, the largest of them counts. Unlike those of scikit-learn's trees, importances don't add up to 1.
 
-    def _check_features(self, batch: validation.ValidatedBatch) -> None:
-        """InputError where a batch has other features than those that were learned."""
-        state = self._require_fitted()
-        names = None if state.names is None else list(state.names.columns)
-        validation.check_features(type(self).__name__, state.features, names, batch)
+    The deviation is an estimate (see `feature_std_`): the importance of a feature that no sampled example has, such
+    as a rare word, is 0 whatever its weight."""
+    deviations = estimate_deviations(model, "feature_importances_")
+    importances: NDArray[np.float64] = np.abs(model.coef_).max(axis=0, initial=0.0) * deviations
+    return importances
 
-    @abstractmethod
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row."""
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows whose label is predicted."""
-        predicted = self.predict(X)
-        return float(np.average(predicted == validation.validate_y(y, len(predicted)), weights=sample_weight))
+def find_mistake_rows(model: Any) -> NDArray[np.int64]:
+    """The rows of fit's X on which the mistakes in `ledger_.mistake_times` were made, in that order.
+
+    With shuffling, a mistake at time t is not one on row t. A row that was mistaken in several passes is listed
+    once for each. AttributeError where the run has other examples than those of fit.
+    """
+    state = model._require_attribute("mistake_rows_")
+    times, record = state.ledger.mistake_times - 1, state.shuffle
+    rows = state.fit_row_count if record is None else record["rows"]
+    if rows == 0 or state.ledger.examples != rows * int(model.passes):
+        raise AttributeError("mistake_rows_ is known after fit alone, where all rows have a weight above 0.")
+    passes, places = np.divmod(times, rows)
+    if record is None:
+        return places
+    found = buffers.empty(len(times), "int64")
+    for number in np.unique(passes).tolist():
+        chosen = passes == number
+        found[chosen] = permutation(record["random_state"], number, rows)[places[chosen]]
+    return found
+
+
+def compute_accuracy(predicted: NDArray[Any], y: Any, sample_weight: Any = None) -> float:
+    """Return the share of rows whose label is predicted."""
+    return float(np.average(predicted == validation.validate_y(y, len(predicted)), weights=sample_weight))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # commands import this module before they know whether they n
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from novikoff._compiled.lazy_numpy import NDArray, np
+    from novikoff.base.learner_spec import LearnerSpec
     from novikoff.base.model_state import ModelState
     from novikoff.core.feature_sample import FeatureSample
     from novikoff.data.rows import Rows
@@ -137,6 +138,11 @@ def scheme_info_of(model: Any) -> dict[str, Any]:
 # --- Properties of a learner ---
 
 
+def spec_of(model: Any) -> LearnerSpec:
+    """Return the algorithm of the model with its settings."""
+    return model._spec()
+
+
 def is_multiclass(model: Any) -> bool:
     """Return whether the model, or class, takes more than two classes without a scheme around it."""
     return bool(model._is_multiclass)
@@ -154,17 +160,12 @@ def predicts_one_label(model: Any) -> bool:
 
 def has_weights(model: Any) -> bool:
     """Return whether the model has `coef_`."""
-    return bool(model._has_weights)
+    return bool(model._spec().has_weights)
 
 
 def has_fixed_length(model: Any) -> bool:
     """Return whether the length of the run is independent of what happened in it."""
     return bool(model._has_fixed_length)
-
-
-def multiclass_support_of(model: Any) -> str:
-    """Return how columns of weights can be learned side by side: no, each, whole or rivals."""
-    return model._multiclass_support
 
 
 def outcome_type_of(model: Any) -> str:
@@ -174,56 +175,39 @@ def outcome_type_of(model: Any) -> str:
 
 def feature_range_of(model: Any) -> tuple[float, float]:
     """Return the least and the largest value of a feature that the learner takes."""
-    return model._feature_range()
+    return model._spec().feature_range
 
 
 def fixed_width_reason_of(model: Any) -> str | None:
     """Return why the number of features must be known in advance; None where it need not be."""
-    return model._fixed_width_reason()
+    return model._spec().fixed_width_reason
 
 
 def unseen_weight_of(model: Any, state: Any) -> float:
     """Return the weight of features that were never seen."""
-    return model._unseen_weight(state)
+    return model._spec().unseen_weight_in(state)
 
 
 def weight_scale_of(model: Any) -> float:
     """Return the factor by which weights and scores are multiplied when they are shown."""
-    return model._weight_scale()
-
-
-def scratch_columns_of(model: Any) -> int:
-    """Return how many numbers an example needs beside each column of weights."""
-    return model._scratch_columns
-
-
-def needs_sparse_columns(model: Any) -> bool:
-    """Return whether columns of weights are learned from sparse rows only."""
-    return bool(model._learns_sparse_only or model._learns_columns_sparse_only)
+    return model._spec().weight_scale
 
 
 def uses_linear_loop(model: Any) -> bool:
     """Return whether the model learns by the loop that all linear learners share."""
-    from novikoff.base.linear_weights import LinearModel
+    from novikoff.base.linear_classifier import LinearClassifier
 
-    return type(model)._run_loop is LinearModel._run_loop
+    return type(model)._run_loop is LinearClassifier._run_loop
 
 
 def scores_by_weights(model: Any) -> bool:
     """Return whether the score of an example is w·x with the weights of the state."""
-    from novikoff.base.online import LinearClassifier
-
-    return type(model)._score_terms is LinearClassifier._score_terms
-
-
-def build_loss(model: Any) -> Any:
-    """Return the loss, from the settings."""
-    return model._build_loss()
+    return model._spec().scores_by_weights
 
 
 def build_updater(model: Any, slots: int, dtype: Any) -> Any:
     """Return an updater that has learned nothing, from the settings."""
-    return model._build_updater(slots, dtype)
+    return model._spec().build_updater(slots, dtype)
 
 
 # --- Labels ---
@@ -298,9 +282,9 @@ def run_linear_loop(
     model: Any, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], canonical: bool
 ) -> int:
     """Learn rows by the loop that all linear learners share, whatever the model overrides."""
-    from novikoff.base.linear_weights import LinearModel
+    from novikoff.base.linear_classifier import LinearClassifier
 
-    return LinearModel._run_loop(model, state, rows, signs, weights, canonical)
+    return LinearClassifier._run_loop(model, state, rows, signs, weights, canonical)
 
 
 # --- Predicting ---
@@ -359,7 +343,7 @@ def describe_guarantee(model: Any, *args: Any, **more: Any) -> dict[str, Any] | 
 
 def schema_of(model: Any, features: int) -> Schema:
     """Return what a model file with this number of features may hold of the updater."""
-    return model._schema(features)
+    return model._spec().build_schema(features)
 
 
 def extra_schemas_of(model: Any, features: int, present: Collection[str]) -> dict[str, Schema]:

@@ -1,24 +1,24 @@
-"""Learners for which an example may have a weight."""
+"""fit and partial_fit of learners whose examples may have weights."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from novikoff._compiled.lazy_numpy import ArrayLike
-from novikoff.base.online import LinearClassifier
+from novikoff.base.estimator import BaseEstimator
 
 
-class SampleWeightClassifier(LinearClassifier):
-    """Abstract. An example of weight c makes one step c times as long (for multiplicative learners, of exponents)."""
+class SampleWeightMixin(BaseEstimator):
+    """A learner that takes weights of examples; precedes the other base class."""
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Forget what was learned, then learn (X, y) `passes` times, in random order unless `shuffle` is False.
 
-        An example of weight c makes one step c times as long.
+        An example of weight c makes one step c times as long (for multiplicative learners, of exponents).
         """
         self._fit_rows(X, y, sample_weight)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learns these rows once, going on from before; `classes` names both labels at the first call."""
+    def partial_fit(self: Any, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Any:
+        """Learn these rows once, going on from before; `classes` names all labels at the first call."""
         return self._partial_fit(X, y, classes, sample_weight)

@@ -7,6 +7,7 @@ from typing import Any
 
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.base.raw_rows import encode_example
+from novikoff.base.row_checks import build_range_error
 from novikoff.core.updaters.base import max_sq_norm
 from novikoff.data import validation
 from novikoff.data.names.feature_names import FeatureNames, check_column_numbers
@@ -85,7 +86,7 @@ def learn_as_batch(model: Any, x: Any, y: Any) -> None:
             row = Dense(prepare_array(model, state, x), x.size)
         else:
             row = build_row(*prepare_terms(model, state, x))
-        codes, state.labels = model._encode_label(y, known)
+        codes, state.labels = known.encode_one(y)
         check_value_range(model, x, row.values)
         examples = state.ledger.examples
         if model._run_pass(state, row, codes, np.zeros(0)) == 0:
@@ -133,7 +134,7 @@ def parse_known_terms(model: Any, state: Any, x: Any) -> tuple[NDArray[np.uint32
     if _is_too_large(state, values):
         raise InputError(TOO_LARGE_MESSAGE + "there is nothing to predict.")
     counts = values != 0.0
-    if model._unseen_weight(state) == 0.0:
+    if model._spec().unseen_weight_in(state) == 0.0:
         counts &= columns < state.features
     return columns[counts], values[counts]
 
@@ -143,12 +144,12 @@ def parse_known_terms(model: Any, state: Any, x: Any) -> tuple[NDArray[np.uint32
 
 def check_value_range(model: Any, x: Any, values: NDArray[Any]) -> None:
     """FeatureRangeError where a value is not in the learner's range."""
-    least, most = model._feature_range()
+    least, most = model._spec().feature_range
     outside = (values != 0.0) & ((values < least) | (values > most))
     if outside.any():
         position = int(outside.argmax())
         keys = range(len(x)) if isinstance(x, np.ndarray) else validation.validate_example(x).keys
-        raise model._feature_range_error(f"feature {keys[position]!r}", float(values[position]))
+        raise build_range_error(model, f"feature {keys[position]!r}", float(values[position]))
 
 
 def _is_too_large(state: Any, values: NDArray[Any]) -> bool:

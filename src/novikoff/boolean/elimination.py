@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.base.estimator import check_positive_int
+from novikoff.base.learner_spec import BOOLEAN_VALUES, LearnerSpec
+from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
-from novikoff.base.online import LinearClassifier
-from novikoff.boolean.consistent_base import ConsistentLearner, explain_false_positives
+from novikoff.boolean.sample_check import SampleCheckMixin, explain_false_positives
 from novikoff.core.losses import FALSE_NEGATIVE, Loss
 from novikoff.core.updaters import clauses as k_cnf
 from novikoff.core.updaters import literals as conjunction
@@ -35,7 +36,7 @@ __all__ = ["Elimination"]
 
 
 @final
-class Elimination(ConsistentLearner):
+class Elimination(SampleCheckMixin, LinearClassifier):
     """Elimination: the longest conjunction that no positive example has contradicted.
 
     Features are 0 or 1. With k = 1 the target is a conjunction of features and negated features: at most n + 1
@@ -62,7 +63,6 @@ class Elimination(ConsistentLearner):
     """
 
     fit_intercept = False
-    _has_weights = True
 
     def __init__(self, *, k: int = 1, passes: int = 1, shuffle: bool = True, random_state: int = 0) -> None:
         self.k = k
@@ -73,16 +73,25 @@ class Elimination(ConsistentLearner):
     def _check_settings(self) -> None:
         check_positive_int(k=self.k)
 
-    def _feature_range(self) -> tuple[float, float]:
-        return 1.0, 1.0
-
-    def _build_loss(self) -> Loss:
-        return Loss(FALSE_NEGATIVE)
+    def _spec(self) -> LearnerSpec:
+        return LearnerSpec(
+            loss=Loss(FALSE_NEGATIVE),
+            build_updater=self._build_updater,
+            build_schema=self._build_schema,
+            feature_range=BOOLEAN_VALUES,
+            fixed_width_reason=self._fixed_width_reason(),
+            unseen_weight=self._unseen_weight if self.k == 1 else None,
+            scores_by_weights=False,
+            learns_dense_rows=False,
+            learns_dense_examples=False,
+            learns_dense_columns=False,
+            scores_dense_rows=False,
+        )
 
     def _fixed_width_reason(self) -> str | None:
         return f"its clauses of up to {self.k} literals are made of them" if self.k > 1 else None
 
-    def _schema(self, features: int) -> Schema:
+    def _build_schema(self, features: int) -> Schema:
         return conjunction.LITERALS_SCHEMA if self.k == 1 else k_cnf.clauses_schema(features, k=int(self.k))
 
     def _build_updater(self, slots: int, dtype: Any) -> conjunction.Literals | k_cnf.Clauses:
@@ -93,10 +102,12 @@ class Elimination(ConsistentLearner):
         return k_cnf.build_clauses(slots, dtype, k=int(self.k))
 
     def _unseen_weight(self, state: ModelState) -> float:
-        return -1.0 if self.k == 1 and state.updater.scalars[conjunction.HAS_BEGUN] else 0.0
+        return -1.0 if state.updater.scalars[conjunction.HAS_BEGUN] else 0.0
 
     def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
-        return LinearClassifier._hypothesis(self, state) if self.k == 1 else super()._hypothesis(state)
+        if self.k > 1:
+            raise AttributeError("What Elimination has learned is no weight vector.")
+        return super()._hypothesis(state)
 
     @property
     def formula_(self) -> str:

@@ -19,10 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.base.estimator import check_choice, check_finite, check_positive_int
+from novikoff.base.learner_spec import BOOLEAN_VALUES, LearnerSpec
+from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_lock import lock_free
 from novikoff.base.model_state import ModelState
-from novikoff.base.state_scoring import copy_scratch
-from novikoff.boolean.consistent_base import ConsistentLearner
+from novikoff.base.scoring import copy_scratch
+from novikoff.boolean.sample_check import SampleCheckMixin
 from novikoff.core.loop import first_invalid_row, score_rows_with_updater
 from novikoff.core.losses import VOTE_MARGIN, Loss
 from novikoff.core.updaters.base import max_sq_norm, resize_updater
@@ -51,7 +53,7 @@ Predictor = Any
 
 
 @final
-class Halving(ConsistentLearner):
+class Halving(SampleCheckMixin, LinearClassifier):
     """Halving: the majority vote of all hypotheses of a finite class that have made no error yet.
 
     At most log₂|H| mistakes where one of them never errs. `decision_function` gives the votes for classes_[1] less
@@ -123,17 +125,23 @@ class Halving(ConsistentLearner):
         if self.low > self.high:
             raise InputError(f"low must be at most high, but they are {self.low!r} and {self.high!r}.")
 
-    def _feature_range(self) -> tuple[float, float]:
-        return (1.0, 1.0) if self._is_boolean() else (-np.inf, np.inf)
+    def _spec(self) -> LearnerSpec:
+        return LearnerSpec(
+            loss=Loss(VOTE_MARGIN),
+            build_updater=self._build_updater,
+            build_schema=self._build_schema,
+            feature_range=BOOLEAN_VALUES if self._is_boolean() else (-np.inf, np.inf),
+            fixed_width_reason="its hypotheses are made of them",
+            has_weights=False,
+            scores_by_weights=False,
+            learns_dense_rows=False,
+            learns_dense_examples=False,
+            learns_dense_columns=False,
+            scores_dense_rows=False,
+        )
 
     def _is_boolean(self) -> bool:
         return isinstance(self.hypotheses, str) and self.hypotheses in ("conjunctions", "disjunctions")
-
-    def _build_loss(self) -> Loss:
-        return Loss(VOTE_MARGIN)
-
-    def _fixed_width_reason(self) -> str | None:
-        return "its hypotheses are made of them"
 
     def _own(self) -> list[Predictor] | None:
         """The user's own predictors, where there are any."""
@@ -146,7 +154,7 @@ class Halving(ConsistentLearner):
             raise InputError("hypotheses must be functions or objects that predict, at least one of them.")
         return predictors
 
-    def _schema(self, features: int) -> Schema:
+    def _build_schema(self, features: int) -> Schema:
         if not isinstance(self.hypotheses, str):
             raise InputError("A class of your own predictors can't be in a file: they are Python objects.")
         return version_space_schema(

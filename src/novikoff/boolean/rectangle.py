@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
+from novikoff.base.learner_spec import LearnerSpec
+from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
-from novikoff.boolean.consistent_base import ConsistentLearner, explain_false_positives
+from novikoff.boolean.sample_check import SampleCheckMixin, explain_false_positives
 from novikoff.core.losses import FALSE_NEGATIVE, Loss
 from novikoff.core.updaters.base import max_sq_norm, score, update
 from novikoff.data.rows import Rows, clear_row, dot_and_sq_norm, scatter_row
@@ -88,7 +90,7 @@ def _update_intervals(updater: Intervals, rows: Rows, i: int, gradient: float, t
 
 
 @final
-class Rectangle(ConsistentLearner):
+class Rectangle(SampleCheckMixin, LinearClassifier):
     """The tightest axis-parallel box around the positive examples.
 
     `decision_function` says how far an example is inside, along the feature where it is least so.
@@ -117,11 +119,19 @@ class Rectangle(ConsistentLearner):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def _build_loss(self) -> Loss:
-        return Loss(FALSE_NEGATIVE)
-
-    def _schema(self, features: int) -> Schema:
-        return SCHEMA
+    def _spec(self) -> LearnerSpec:
+        return LearnerSpec(
+            loss=Loss(FALSE_NEGATIVE),
+            build_updater=self._build_updater,
+            build_schema=lambda _: SCHEMA,
+            unseen_weight=self._unseen_weight,
+            has_weights=False,
+            scores_by_weights=False,
+            learns_dense_rows=False,
+            learns_dense_examples=False,
+            learns_dense_columns=False,
+            scores_dense_rows=False,
+        )
 
     def _build_updater(self, slots: int, dtype: Any) -> Intervals:
         return Intervals(np.zeros((slots, 2), dtype), np.zeros(1, np.int64), np.zeros(slots), 1.0)

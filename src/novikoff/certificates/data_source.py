@@ -112,7 +112,7 @@ class ArraySource:
 
     def batches(self, labels: BinaryLabels, features: int) -> Iterator[SignedBatch]:
         rows = prepare_first_batch(self.X).rows
-        signs, _ = labels.signs(validation.validate_y(self.y))
+        signs, _ = labels.encode(validation.validate_y(self.y))
         yield from canonicalize_batches([(rows, signs)], features)
 
 

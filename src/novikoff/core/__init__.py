@@ -1,1 +1,1 @@
-"""What learners are made of: rules (when to update, and how hard), geometries (how the weights move), the one loop."""
+"""Compiled kernels of all learners: losses (when and how far to update), updaters (how weights move) and the loops."""

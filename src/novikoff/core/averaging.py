@@ -5,7 +5,7 @@ for larger p. A change δ at step t is part of the hypotheses of steps t … T, 
 
     w̄ = T^(−p)·Σ (t^p − (t−1)^p)·w_{t+1} = w − T^(−p)·Σ (t−1)^p·δ
 
-Only weights that move are touched; a geometry's `sums` are Σ (t−1)^p·δ, and its `tail` is p.
+Only weights that move are touched; an updater's `sums` are Σ (t−1)^p·δ, and its `tail` is p.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ MAX_AVERAGING_POWER = 20.0
 
 @compiled
 def step_power(t: int, power: float) -> float:
-    """t^p; for the usual mean not by way of a logarithm, which would take longer than a short example."""
+    """Return t^p; the usual p = 1 needs no logarithm, which would take longer than a short example."""
     return np.float64(t) if power == 1.0 else np.float64(t) ** power
 
 
 @compiled
 def averaged_weight(w: float, total: float, t: int, power: float) -> float:
-    """w̄ after t steps, from the last w and Σ (t−1)^p·δ."""
+    """Return w̄ after t steps, from the last w and Σ (t−1)^p·δ."""
     return w - total / step_power(max(t, 1), power)

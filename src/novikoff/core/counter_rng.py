@@ -1,4 +1,4 @@
-"""Random numbers that depend on their place alone: a stream draws the same ones however it is cut.
+"""Counter-based random numbers: the draw for (row, column) does not depend on batch boundaries.
 
 SplitMix64 (Steele, Lea and Flood 2014) of a seed, a kind, a row and a column; and from a number between 0 and 1 a draw
 from Poisson's distribution, by inversion.
@@ -19,7 +19,7 @@ MAX_POISSON_MEAN = 500.0  # e^−500 is still a number
 
 
 def uniform(seed: int, stream_id: int, rows: NDArray[np.int64], columns: int) -> NDArray[np.float64]:
-    """Numbers from 0 to 1, 1 not included: one for each of these rows and each column."""
+    """Return numbers in [0, 1), one for each of these rows and each column."""
     with np.errstate(over="ignore"):
         counter = rows.astype(np.uint64)[:, None] * np.uint64(MAX_COLUMNS) + np.arange(columns, dtype=np.uint64)
         word = mix64(counter + mix64(np.array(seed, np.uint64) + np.uint64(GOLDEN) * np.uint64(stream_id + 1)))
@@ -28,7 +28,7 @@ def uniform(seed: int, stream_id: int, rows: NDArray[np.int64], columns: int) ->
 
 @compiled
 def poisson(u: float, mean: float) -> float:
-    """The least k with Pr[at most k] > luck, for a mean of at most MAX_POISSON_MEAN; larger ones count as that."""
+    """Return the least k with Pr[at most k] > u, for a mean of at most MAX_POISSON_MEAN; larger means count as that."""
     mean = min(mean, MAX_POISSON_MEAN)
     k, term = 0.0, math.exp(-mean)
     total = term

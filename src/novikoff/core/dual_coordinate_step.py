@@ -1,4 +1,4 @@
-"""The step of the sequential dual method: the best multipliers of one example, all others being held.
+"""The step of the sequential dual method: the best multipliers of one example, with all others fixed.
 
 With the multipliers moved to α_c − C·[c = y], which are never above 0 and add up to −C, there is a simplex: we look for
 α_c = −max(0, t − e_c), where t is the number for which they add up to −C, and e_c = (max d − d_c)/‖x‖² says by how much

@@ -83,7 +83,7 @@ FEATURE_SAMPLE_SCHEMA = Schema(
         ),
     }
 )
-"""What a model file may hold of a sample. A row with the count 0 would be a free one."""
+"""The schema of a sample in a model file. A row with the count 0 would be a free one."""
 
 
 # --- The schedule ---

@@ -69,7 +69,7 @@ HYPOTHESIS_LOG_SCHEMA = Schema(
         "indices": ArraySpec("uint32", NamedSize("change_terms"), checks=[IndexInto(FEATURES), DistinctWithin("ends")]),
     }
 )
-"""What a model file may hold of a log."""
+"""The schema of a log in a model file."""
 
 
 def learn_and_log(run: LearningRun, block: RowBlock, log: HypothesisLog) -> int:
@@ -83,7 +83,7 @@ def learn_and_log(run: LearningRun, block: RowBlock, log: HypothesisLog) -> int:
 
 
 def replay(run: LearningRun, log: HypothesisLog, start: int, stop: int) -> None:
-    """Take the run from hypothesis `start` to hypothesis `stop`."""
+    """Run from hypothesis `start` to hypothesis `stop`."""
     while start < stop:
         born = log.born[start:stop]
         run.counters.counts[EXAMPLES] = born[0] - 1
@@ -113,8 +113,10 @@ def count_candidate_mistakes(
     candidates: NDArray[np.int64],
     mistakes: NDArray[np.int64],
 ) -> None:
-    """Add the mistakes that each candidate, in ascending order, makes on those of these rows that came after it was
-    made; `time` examples came before the rows. The run is at its beginning."""
+    """Add the mistakes that each candidate, in ascending order, makes on the rows after the example that made it.
+
+    `time` examples precede the rows. The run is at its beginning.
+    """
     examples, scores, at = np.flatnonzero(block.is_example()), np.empty(len(block.labels)), 0
     for c, hypothesis in enumerate(candidates.tolist()):
         replay(run, log, at, hypothesis)

@@ -187,7 +187,8 @@ def learn(
 
 
 class StepContext(NamedTuple):
-    """What single examples have in common; packed into a block for `learn_one_dense` and `learn_one_sparse`."""
+    """The arguments that all single examples share; packed into a block for `learn_one_dense` and
+    `learn_one_sparse`."""
 
     rule: Any
     updater: Any
@@ -202,9 +203,12 @@ class StepContext(NamedTuple):
 
 @compiled_with_gil
 def learn_one_dense(block: Any, like: Any, x: NDArray[np.floating], y: float) -> int:
-    """One example, given as the values of all features; NEEDS_SLOW_PATH where they are too many or don't lie side by
-    side, or where the example is to be recorded and there is no room for it;
-    HAS_ZEROS, and nothing learned, where some are 0: the others are then in `spare`, for `learn_one_sparse`."""
+    """Learn one example, given as the values of all features.
+
+    Return NEEDS_SLOW_PATH where their number is wrong or they are not contiguous, or where the example is to be
+    recorded and there is no room for it. Return HAS_ZEROS, with nothing learned, where some values are 0: the others
+    are then in `spare`, for `learn_one_sparse`.
+    """
     s = unpack_block(block, like)
     if x.size != s.features or x.strides[0] != x.itemsize:
         return NEEDS_SLOW_PATH
@@ -234,12 +238,11 @@ def learn_one_sparse(
     values: NDArray[np.floating],
     y: float,
 ) -> int:
-    """One example, given as the features that are there, `starts` being [0, how many, 1 where the arrays are shared and
-    hold an example]; NEEDS_SLOW_PATH where one is new; HAS_ZEROS,
-    and nothing learned, where a value is 0: such terms have then been taken out of these arrays.
-
-    Without the last of the `starts` these are the values of all features, and the indices are 0, 1, 2, …: for learners
-    whose step is compiled for sparse examples only. The answers are then those of `learn_one_dense`."""
+    """Learn one example, given as its features; `starts` is [0, their number, 1 where the arrays are shared and hold an
+    example]. Return NEEDS_SLOW_PATH where a feature is new. Return HAS_ZEROS, with nothing learned, where a value is 0:
+    such terms have then been removed from these arrays. Without the last of the `starts`, the values are those of all
+    features, and the indices are 0, 1, 2, …: for learners whose step is compiled for sparse examples only. The return
+    values are then those of `learn_one_dense`."""
     s = unpack_block(block, like)
     rows = rest = Sparse(starts, indices, values)
     if len(starts) == 2:
@@ -269,8 +272,8 @@ def learn_one_sparse(
 
 @compiled
 def first_invalid_row(rows: Rows, count: int, slots: int, largest: float, canonical: bool) -> int:
-    """Return the first row that is not proper, has a value of 0, or whose squared length is not below `largest`; the
-    number of rows where all are good."""
+    """Return the first row that is not sorted, has a value of 0, or whose squared length is not below `largest`, or the
+    number of rows."""
     for i in range(count):
         if not (canonical or indices_sorted(rows, i, slots)):
             return i
@@ -281,7 +284,7 @@ def first_invalid_row(rows: Rows, count: int, slots: int, largest: float, canoni
 
 @compiled_read_only
 def score_rows_with_updater(updater: Any, rows: Rows, slots: int, canonical: bool, out: NDArray[np.float64]) -> int:
-    """The score that the geometry itself gives each row, up to one to be refused; returns how many were given."""
+    """Write the scores of the updater itself for each row up to one that is rejected; return their number."""
     for i in range(len(out)):
         if not (canonical or indices_sorted(rows, i, slots)):
             return i
@@ -301,8 +304,7 @@ def score_rows(
     canonical: bool,
     out: NDArray[np.float64],
 ) -> int:
-    """w·x of every row under a hypothesis that is laid out in slots; stops at a row that is to be refused, and returns
-    how many were scored."""
+    """Write w·x of each row up to one that is rejected, for a weight vector laid out in slots; return their number."""
     for i in range(len(out)):
         if not (canonical or indices_sorted(rows, i, slots)):
             return i

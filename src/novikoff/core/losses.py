@@ -1,6 +1,6 @@
 """Losses: when an example changes the weights, and by how much.
 
-A loss turns the score s = w·x, the label y ∈ {−1, +1} and ‖w‖ into a signal g; the geometry then moves the weights
+A loss turns the score s = w·x, the label y ∈ {−1, +1} and ‖w‖ into a gradient g; the updater then moves the weights
 along g·x. For a loss ℓ that can be differentiated g = −∂ℓ/∂s. Conventions exactly at the kink, as the sources have
 them: y·s equal to the margin does not update a thick separator, y·s = 1 does update under the hinge.
 
@@ -34,7 +34,7 @@ class Loss(NamedTuple):
     RELATIVE_MARGIN          … where y·s/‖w‖ < margin, and always from w = 0
     FALSE_NEGATIVE         update on a positive example that was predicted negative, and on nothing else
     VOTE_MARGIN   update where not all vote for the label: the score is the share of votes for + less that for −
-    ALWAYS_UPDATE           every example is shown to the geometry, which knows itself what to make of it
+    ALWAYS_UPDATE           every example is passed to the updater, which decides itself
     HINGE          ℓ = max(0, 1 − y·s), the loss of the support vector machine
     SQUARED_HINGE      update where y·s < 1, in proportion to 1 − y·s: the slope of half the squared hinge loss
     LOGISTIC       ℓ = ln(1 + exp(−y·s)), the loss of logistic regression
@@ -47,19 +47,19 @@ class Loss(NamedTuple):
 
 @generic
 def gradient(loss: Any, score: float, y: float, wrong: bool, norm: float) -> float:
-    """How hard this example pulls, and to which side; 0 leaves the weights alone."""
+    """Return γ(s, y, ‖w‖): how far the example moves the score and in which direction; 0 changes nothing."""
     return 0.0
 
 
 @generic
 def loss_value(loss: Any, score: float, y: float) -> float:
-    """The value of the loss; the mistake-driven ones have none."""
+    """Return the value of the loss; 0 for mistake-driven losses, which have none."""
     return 0.0
 
 
 @generic
 def required_margin(loss: Any) -> float:
-    """The score from which on the loss is content; infinity where it never is."""
+    """Return the margin from which on the gradient is 0; infinity where it never is."""
     return math.inf
 
 

@@ -1,4 +1,4 @@
-"""The memory of a geometry, by its arrays: what grows with slots and columns, and what does not."""
+"""Compute the memory of an updater from its arrays: the part that grows with slots and columns, and the rest."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ MAX_ABS_VALUE = 1e150  # numbers whose squares are past every limit
 
 
 class ScoringContext(NamedTuple):
-    """What the scores of single examples have in common; packed into a block."""
+    """The arguments that the scores of single examples share; packed into a block."""
 
     updater: Any
     book: LedgerCounters
@@ -46,8 +46,10 @@ def score_terms(
     values: NDArray[np.floating],
     weights: NDArray[np.float64],
 ) -> float:
-    """The score of the terms from `at` on; `values` and `weights` are room for so many, and one weight more. `values`
-    may be those that are `given`. Without indices, these are the values of all features."""
+    """Return the score of the terms from `offset` on; `values` and `weights` have room for them and one more weight.
+
+    `values` may be the array `given`. Without indices, these are the values of all features.
+    """
     if context.features == FAST_PATH_CLOSED:
         return math.nan
     t, n_terms, sq_norm = context.book.counts[EXAMPLES], 0, 0.0
@@ -96,7 +98,7 @@ def score_each_row(
     weights: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """The score of each row as if it had come alone; `values` and `weights` are room for the longest."""
+    """Write the score of each row as a single example; `values` and `weights` have room for the longest row."""
     for i in range(len(out)):
         first = rows.starts[i]
         out[i] = score_terms(context, rows.indices, first, rows.starts[i + 1] - first, rows.values, values, weights)

@@ -28,7 +28,7 @@ class Trees(NamedTuple):
     feature: NDArray[np.int32]
     threshold: NDArray[np.float64]
     shares: NDArray[np.float64]
-    """Of each class among the examples that came to a node: a row for each node, or none where trees only vote."""
+    """The share of each class among the examples of a node: a row for each node, or none where trees only vote."""
     codes: NDArray[np.int32]
     """The class with the largest share, the first of equals."""
 
@@ -80,7 +80,7 @@ LINK_FIELDS = ("left", "right", "feature")
 
 
 def concatenate_trees(trees: Sequence[Trees]) -> Trees:
-    """All of these, in their order."""
+    """Return all of these trees, in their order."""
     sizes = np.array([tree.starts[-1] for tree in trees], np.int64)
     begins = np.concatenate([[0], np.cumsum(sizes)])
     starts = [tree.starts[:-1] + begin for tree, begin in zip(trees, begins[:-1], strict=True)]
@@ -104,7 +104,7 @@ def concatenate_trees(trees: Sequence[Trees]) -> Trees:
 
 @compiled
 def find_leaf(trees: Trees, tree: int, example: NDArray[np.float64]) -> int:
-    """Where an example, laid out in slots, ends."""
+    """Return the leaf of an example that is laid out in slots."""
     node = trees.starts[tree]
     while trees.left[node] >= 0:
         value = np.float64(np.float32(example[trees.feature[node] + 1]))
@@ -150,7 +150,7 @@ def write_votes(trees: Trees, rows: Rows, count: int, example: NDArray[np.float6
 def class_votes(
     trees: Trees, weights: NDArray[np.float64], rows: Rows, features: int, *, soft: bool = False
 ) -> NDArray[np.float64]:
-    """What speaks for each class: a row for each example."""
+    """Return the votes for each class: a row for each example."""
     out = np.zeros((count_rows(rows), trees.shares.shape[1]))
 
     def take(block: Rows, start: int, tidy: bool) -> int:
@@ -164,7 +164,7 @@ def class_votes(
 
 
 def member_predictions(trees: Trees, rows: Rows, features: int) -> NDArray[np.int32]:
-    """What each tree says of each example: a row for each tree."""
+    """Return the prediction of each tree for each example: a row for each tree."""
     out = np.zeros((trees.many, count_rows(rows)), np.int32)
 
     def take(block: Rows, start: int, tidy: bool) -> int:

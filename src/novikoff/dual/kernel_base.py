@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.model_state import ModelState
-from novikoff.base.online_classifier import IN_GIVEN_ORDER, TIE_SIGNS, OnlineClassifier, RowOrders
+from novikoff.base.online_classifier import TIE_SIGNS, OnlineClassifier
 from novikoff.base.raw_rows import encode_example
-from novikoff.base.single_example import build_row, learn_as_batch, parse_terms
+from novikoff.base.row_training import IN_GIVEN_ORDER, RowOrders
+from novikoff.base.single_example import build_row, parse_terms
 from novikoff.core.kernel.expansion import N_CLASSES, N_SUPPORT, KernelOptions, score_kernel_rows
 from novikoff.data import validation
-from novikoff.data.labels.binary_labels import BinaryLabels, find_distinct
+from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.growing_labels import GrowingLabels
 from novikoff.data.names.feature_names import UNKNOWN_COLUMN, FeatureNames
 from novikoff.data.rows import Rows, Sparse, count_rows, drop_columns, slice_rows
@@ -29,7 +31,7 @@ from novikoff.dual.kernel_state import (
     to_stored_expansion,
 )
 from novikoff.dual.kernel_training import KernelTraining, LabelledRows, choose_block_rows
-from novikoff.errors import InputError, LabelError, WeightOverflowError
+from novikoff.errors import InputError, WeightOverflowError
 from novikoff.kernels.bytecode import compile_kernel
 from novikoff.kernels.expression import Precomputed
 from novikoff.kernels.gram import compute_kernel_values, to_canonical_sparse, to_dense
@@ -37,7 +39,6 @@ from novikoff.kernels.parser import as_kernel, from_plain_data, to_plain_data
 from novikoff.kernels.support_set import compute_sq_norms, pad_to_panels, should_use_panels
 from novikoff.ledger import Ledger
 from novikoff.memory_limit import Growth
-from novikoff.schema import Schema
 
 HYPOTHESIS_CODES = {"last": 0, "average": 1, "vote": 2}
 
@@ -51,6 +52,7 @@ class KernelClassifier(OnlineClassifier):
     margin: float
     max_memory_mb: float
     fit_intercept = False
+    _label_type = GrowingLabels
     _is_multiclass = True
     _accepts_multiclass = True
     _state: KernelState | None = None
@@ -64,32 +66,15 @@ class KernelClassifier(OnlineClassifier):
     def _prediction_mode(self) -> str:
         return "last"
 
-    # --- Labels ---
-
-    def _empty_labels(self) -> GrowingLabels:
-        return GrowingLabels()
-
-    def _encode_labels(self, y: Any, examples: int, known: Any = None) -> tuple[Any, GrowingLabels]:
-        y = validation.validate_y(y, examples)
-        return (GrowingLabels.of(find_distinct(y)) if known is None else known).encode(y)
-
-    def _labels_from_file(self, listed: list[Any], *, rest: str) -> GrowingLabels:
-        if len(listed) < 2:
-            raise LabelError(f"labels must be two at least, but are {listed!r}.")
-        return GrowingLabels(BinaryLabels(*listed, rest=rest)) if len(listed) == 2 else GrowingLabels.of(listed)
-
-    def _label_reader(self, labels: Any, left_out: Any) -> Any:
-        from novikoff.data.labels.label_encoding import ClassLabelEncoder
-
-        return ClassLabelEncoder(labels, leave_out=left_out)
-
     # --- State and files ---
 
-    def _schema(self, features: int) -> Schema:
-        return SCHEMA
-
-    def _build_updater(self, slots: int, dtype: Any) -> StoredExpansion:
-        return build_empty_stored_expansion(dtype)
+    def _spec(self) -> LearnerSpec:
+        return LearnerSpec(
+            build_updater=lambda _, dtype: build_empty_stored_expansion(dtype),
+            build_schema=lambda _: SCHEMA,
+            has_weights=False,
+            scores_by_weights=False,
+        )
 
     def _build_state(self, features: int, dtype: Any, names: list[str] | None, labels: Any) -> KernelState:
         known, dtype = FeatureNames(names) if names else None, np.dtype(dtype)
@@ -216,18 +201,6 @@ class KernelClassifier(OnlineClassifier):
             f"The values of the kernel must be finite and K(x, x) at least 0, but they are not at row {row}; {what}."
             " Scale the features, or choose another kernel."
         )
-
-    def learn_one(self, x: Any, y: Any) -> Self:
-        """Learns one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array.
-
-        Features are names (a new one is a new feature) or column numbers. A refused example leaves all as it was.
-        """
-        learn_as_batch(self, x, y)
-        return self
-
-    def _encode_label(self, y: Any, known: GrowingLabels) -> tuple[Any, GrowingLabels]:
-        known = known.copy()
-        return np.array([known.number(y)]), known
 
     # --- Predicting ---
 

@@ -120,7 +120,7 @@ class AdaBoost(Ensemble, VotingEnsemble):
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Forgets what was learned, then boosts. Sample weights are D_1, and what training errors weigh."""
         self._check_all()
-        data, codes, state = self._met(X, y)
+        data, codes, state = self._prepare_training(X, y)
         given = validation.validate_sample_weight(sample_weight, len(data))
         first = given / given.max() if given.size else np.ones(len(data))
         if first[first > 0.0].min() < MIN_RELATIVE_WEIGHT:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, Literal, final
 
 from novikoff.base.estimator import check_positive_int
+from novikoff.ensemble.base import VotingEnsemble
 from novikoff.ensemble.bootstrap import BootstrapEnsemble
 from novikoff.ensemble.decision_tree import DecisionTree
 
@@ -19,7 +20,7 @@ __all__ = ["Bagging"]
 
 
 @final
-class Bagging(BootstrapEnsemble):
+class Bagging(BootstrapEnsemble, VotingEnsemble):
     """Members that each learn from a bootstrap replicate of the examples, and vote.
 
     Any number of threads gives the same model. `out_of_bag_.error` is the usual estimate of the error; `error_bound()`

@@ -88,8 +88,8 @@ class VotingEnsemble(BatchEstimator):
         members = self._min_members() * estimate_member_bytes(self._base_learner(), dtype, features, classes)
         return members + VALUE_BYTES * (features + 1)
 
-    def _met(self, X: Any, y: Any) -> tuple[TrainingData, NDArray[np.int64], VotingState]:
-        """Examples, the numbers of their classes, and what is known before anything is learned."""
+    def _prepare_training(self, X: Any, y: Any) -> tuple[TrainingData, NDArray[np.int64], VotingState]:
+        """Return the examples, the codes of their classes, and a state that has learned nothing."""
         batch = validation.validate_batch(X)
         y = validation.validate_y(y, batch.examples)
         labels = find_distinct(y)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.base.estimator import check_bool, check_choice, check_positive_int, check_seed
-from novikoff.ensemble.base import VotingEnsemble, VotingState
+from novikoff.ensemble.base import VotingState
 from novikoff.ensemble.members import Ensemble, MemberMemory, MemberTrainer, merge_members, predict_codes, run_parallel
 from novikoff.ensemble.out_of_bag import (
     UNPROVEN_NOTE,
@@ -25,9 +25,11 @@ from novikoff.schema import MAX_COUNT, ArraySpec, Entries, InRange, NamedSize, S
 OUT_OF_BAG_COUNTS, OUT_OF_BAG_MEANS = "out_of_bag.counts", "out_of_bag.means"
 
 
-class BootstrapEnsemble(Ensemble, VotingEnsemble):
-    """Abstract. Member k learns from m draws, with replacement, from the m examples; its draws depend on random_state
-    and k alone, so that any number of threads gives the same bytes."""
+class BootstrapEnsemble(Ensemble):
+    """An ensemble whose member k learns from m draws, with replacement, from the m examples; precedes `VotingEnsemble`.
+
+    The draws depend on random_state and k alone, so any number of threads gives the same bytes. Abstract.
+    """
 
     voting: Any
     oob_score: bool
@@ -47,10 +49,10 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
         check_seed(random_state=self.random_state)
         check_positive_int(n_jobs=self.n_jobs)
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Forgets what was learned, then draws a replicate for each member and has it learn that."""
+    def fit(self: Any, X: Any, y: Any) -> Any:
+        """Forget what was learned, then train each member on a bootstrap replicate of its own."""
         self._check_all()
-        data, codes, state = self._met(X, y)
+        data, codes, state = self._prepare_training(X, y)
         classes, examples, count = len(state.labels), len(data), self._count()
         teacher = MemberTrainer(self._base_learner(), data, codes, classes)
         if self.voting == "soft" and teacher.tree is None:
@@ -102,15 +104,14 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
             }
         )
 
-    @property
-    def _has_soft_votes(self) -> bool:  # type: ignore[override]
-        return bool(self.voting == "soft")
+    _has_soft_votes: Any = property(lambda ensemble: bool(ensemble.voting == "soft"))
 
     # --- Predicting ---
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The share of the members' votes for each class."""
-        return self._display_scores(self._compute_votes(X))
+    def predict_proba(self: Any, X: Any) -> NDArray[np.float64]:
+        """Return the share of the members' votes for each class."""
+        shares: NDArray[np.float64] = self._display_scores(self._compute_votes(X))
+        return shares
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The same; for two classes one number, the share for the second less that for the first."""
@@ -138,7 +139,7 @@ class BootstrapEnsemble(Ensemble, VotingEnsemble):
             raise InputError("There is no theorem for voting='soft': the bound is one of the majority vote.")
         return bound_vote_error(self.out_of_bag_, delta)
 
-    def _build_guarantee(self, delta: float) -> BatchGuarantee:
+    def _build_guarantee(self: Any, delta: float) -> BatchGuarantee:
         """The error of the vote on new data, by the members' errors out of their bags."""
         state = self._require_fitted()
         if OUT_OF_BAG_COUNTS not in state.more:

@@ -91,7 +91,7 @@ class DecisionTree(VotingEnsemble):
         """Forgets what was learned, then grows a tree. An example of weight c is as good as c examples, but counts once
         where `min_samples_leaf` counts."""
         tree = self._template().set_params(random_state=int(self.random_state) % MAX_SEED)
-        data, codes, state = self._met(X, y)
+        data, codes, state = self._prepare_training(X, y)
         weights = validation.validate_sample_weight(sample_weight, len(data))
         table = prepare_tree_input(data.matrix)
         members = fit_tree(tree, table, codes, len(state.labels), weights if weights.size else None)

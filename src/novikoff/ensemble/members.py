@@ -235,21 +235,6 @@ class Ensemble(BaseEstimator):
 
     estimator: Any
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        params = super().get_params(deep)
-        if deep and hasattr(self.estimator, "get_params"):
-            params |= {f"estimator__{name}": value for name, value in self.estimator.get_params().items()}
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        inside = {name.removeprefix("estimator__"): params.pop(name) for name in list(params) if "__" in name}
-        super().set_params(**params)
-        if inside:
-            if not hasattr(self.estimator, "set_params"):
-                raise InputError(f"estimator has no settings {sorted(inside)}: it is {self.estimator!r}.")
-            self.estimator.set_params(**inside)
-        return self
-
     def _plain_settings(self) -> dict[str, Any]:
         """Without n_jobs, which changes nothing of what is learned."""
         mine = {name: value for name, value in super()._plain_settings().items() if name != "n_jobs"}
@@ -275,7 +260,7 @@ class Ensemble(BaseEstimator):
         return cls(**settings) if inner is None else cls(**{**settings, "estimator": _build_learner(inner)})
 
     def __sklearn_clone__(self) -> Self:
-        mine = super().get_params(deep=False)
+        mine = self.get_params(deep=False)
         if mine.get("estimator") is not None:
             mine["estimator"] = clone_learner(mine["estimator"])
         return type(self)(**mine)

@@ -13,6 +13,7 @@ from typing import Any, Literal, final
 
 from novikoff.base.estimator import check_positive_int
 from novikoff.base.internals import check_settings
+from novikoff.ensemble.base import VotingEnsemble
 from novikoff.ensemble.bootstrap import BootstrapEnsemble
 from novikoff.ensemble.decision_tree import DecisionTree
 
@@ -20,7 +21,7 @@ __all__ = ["RandomForest"]
 
 
 @final
-class RandomForest(BootstrapEnsemble):
+class RandomForest(BootstrapEnsemble, VotingEnsemble):
     """Trees that are each grown on a bootstrap replicate, with a sample of the features at each split, and vote.
 
     Scikit-learn grows the trees; a model file holds their plain arrays, and predicting needs nothing else. Any number

@@ -1,4 +1,4 @@
-"""A kernel expression as a small program, so that one compiled loop evaluates them all.
+"""Compile kernel expressions to small programs, which one compiled loop evaluates.
 
 The program is in postfix order: each step takes from the top of a stack of rows and puts its result there. A row holds
 the values of one example with many others. All arithmetic is that of single numbers in a fixed order, so that a value
@@ -51,7 +51,7 @@ class UserFunction(NamedTuple):
 
 
 def compile_kernel(kernel: e.Kernel) -> tuple[Program, list[UserFunction]]:
-    """The program, and the functions whose values its steps USER_VALUES take."""
+    """Return the program, and the functions whose values its steps USER_VALUES take."""
     writer = _ProgramWriter()
     depth = writer.write(kernel)
     return writer.program(depth), writer.asked
@@ -67,7 +67,7 @@ class _ProgramWriter:
         self.steps.append((step, operand, float(number)))
 
     def write(self, k: Any) -> int:
-        """Writes the steps of an expression; returns how deep the stack gets."""
+        """Write the steps of an expression; return the depth of the stack that they need."""
         if isinstance(k, e.Sum | e.Product):
             depth = max(self.write(k.left), 1 + self.write(k.right))
             self.put(ADD if isinstance(k, e.Sum) else MULTIPLY)
@@ -124,7 +124,7 @@ class _ProgramWriter:
 
 @compiled
 def integer_power(value: float, exponent: int) -> float:
-    """value^exponent by squaring, always in the same order."""
+    """Return value^exponent by squaring, always in the same order."""
     result, sq_norm = 1.0, value
     while exponent > 0:
         if exponent % 2 == 1:
@@ -210,12 +210,12 @@ def evaluate_diagonal(
     bits: NDArray[np.int64],
     out: NDArray[np.float64],
 ) -> None:
-    """K of examples with themselves; `squares` are their ‖x‖²."""
+    """Write K of examples with themselves; `squares` are their ‖x‖²."""
     for i in range(len(out)):
         evaluate(program, 1, sq_norms, i, sq_norms[i], sq_norms, user_values, stack, bits, out)
 
 
 def allocate_stack(program: Program, count: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Room for rows of so many values, and the same room seen as bits."""
+    """Return a stack for rows of this many values, and the same memory as integers."""
     stack = np.zeros((program.depth, max(count, 1)))
     return stack, stack.view(np.int64)

@@ -183,7 +183,7 @@ class MissingFunction:
 
 
 def linear() -> Kernel:
-    """x·z."""
+    """Return x·z."""
     return Linear()
 
 
@@ -200,51 +200,52 @@ def polynomial(of: Any, constant: Any = 1.0, scale: float = 1.0) -> Kernel:
     c₀ + c₁·K + c₂·K² + …, all c ≥ 0."""
     if isinstance(of, Kernel):
         if not hasattr(constant, "__iter__"):
-            raise InputError(
-                f"A polynomial of a kernel needs its coefficients, such as [0, 1, 2], but {constant!r} came."
-            )
+            raise InputError(f"A polynomial of a kernel needs its coefficients, such as [0, 1, 2], got {constant!r}.")
         return Series(of, tuple(float(c) for c in constant))
     return Polynomial(of, constant, scale)
 
 
 def quadratic() -> Kernel:
-    """(x·z + 1)²."""
+    """Return (x·z + 1)²."""
     return Polynomial(2)
 
 
 def rbf(gamma: float) -> Kernel:
-    """exp(−gamma·‖x − z‖²)."""
+    """Return exp(−gamma·‖x − z‖²)."""
     return Rbf(gamma)
 
 
 def conjunctions(*, negations: bool = False) -> Kernel:
-    """How many conjunctions of features (with negations: of literals) are true of both of two Boolean examples."""
+    """Return the number of conjunctions of features (with negations: of literals) that are true for both Boolean
+    examples."""
     return Conjunctions(negations)
 
 
 def constant(value: float) -> Kernel:
-    """The same for all: added to a kernel, it is a bias feature of √value."""
+    """Return a constant kernel: added to a kernel, it is a bias feature of √value."""
     return Constant(value)
 
 
 def exp(kernel: Kernel) -> Kernel:
-    """exp(K)."""
+    """Return exp(K)."""
     return Exp(kernel)
 
 
 def scaled(kernel: Kernel, function: Callable[[Any], Any]) -> Kernel:
-    """f(x)·K(x, z)·f(z); f takes a table and gives a number for each row."""
+    """Return f(x)·K(x, z)·f(z); f takes a table and gives a number for each row."""
     return ScaledKernel(kernel, function)
 
 
 def own(function: Callable[[Any, Any], Any]) -> Kernel:
-    """A kernel of your own: a function of two tables that gives their Gram block. Whether it is one, `is_valid` tells
-    for given examples."""
+    """Return a kernel from a function of two tables that gives their Gram block.
+
+    `is_valid` checks for given examples whether it is one.
+    """
     return UserKernel(function)
 
 
 def precomputed() -> Kernel:
-    """X is the Gram matrix itself."""
+    """Return a kernel for which X is the Gram matrix itself."""
     return Precomputed()
 
 

@@ -26,7 +26,8 @@ BLOCK_VALUES = 1 << 20  # values at once
 
 
 def to_canonical_sparse(rows: Rows, features: int) -> Sparse:
-    """The rows with growing columns, no zeros and no column twice; InputError where a column is past the features."""
+    """Return the rows with ascending columns, without zeros and duplicates; InputError where a column is past the
+    features."""
     if isinstance(rows, Sparse):
         if find_first_unsorted(rows, count_rows(rows), features + 1) < count_rows(rows):
             wrong = rows.indices[rows.starts[0] : rows.starts[-1]] >= features
@@ -41,7 +42,8 @@ def to_canonical_sparse(rows: Rows, features: int) -> Sparse:
 
 
 def call_user_functions(user_functions: list[UserFunction], X: Any, Z: Any) -> NDArray[np.float64]:
-    """What the Python functions say of each row of X, a dense table, with each of Z: one table for each function."""
+    """Return the values of the Python functions for each row of X, a dense table, with each of Z: one table per
+    function."""
     found = np.empty((len(user_functions), len(X), len(Z)))
     for k, (function, pairs) in enumerate(user_functions):
         try:
@@ -57,7 +59,7 @@ def call_user_functions(user_functions: list[UserFunction], X: Any, Z: Any) -> N
 
 
 def to_dense(rows: Rows, features: int) -> NDArray[Any]:
-    """The rows as a dense table, for functions in Python."""
+    """Return the rows as a dense table, for functions in Python."""
     if isinstance(rows, Dense):
         return rows.values.reshape(-1, rows.width)
     table = np.zeros((count_rows(rows), features), rows.values.dtype)
@@ -69,7 +71,7 @@ def to_dense(rows: Rows, features: int) -> NDArray[Any]:
 
 
 def gram(kernel: e.Kernel, X: Any, Z: Any) -> NDArray[np.float64]:
-    """K of each row of X with each of Z."""
+    """Return K of each row of X with each of Z."""
     left, right = validation.validate_batch(X), validation.validate_batch(Z)
     if left.features != right.features:
         raise InputError(f"X and Z must have the same columns, but have {left.features} and {right.features}.")
@@ -116,7 +118,7 @@ def compute_kernel_values(
     user_values: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """K of these rows, in terms, with the first `count` that are kept; columns that those don't have count in ‖x‖²."""
+    """Return K of these rows with the first `count` stored examples; columns that those lack count in ‖x‖²."""
     sq_norms = np.empty(count_rows(rows))
     compute_sq_norms(rows, sq_norms)
     shared_columns: Any = drop_columns(rows, support.width)

@@ -56,7 +56,7 @@ def parse(text: str) -> e.Kernel:
 
 
 def format_kernel(kernel: Any) -> str:
-    """A text that `parse` reads again, as far as there is no Python function in it."""
+    """Return a text that `parse` reads, for kernels without Python functions."""
     if isinstance(kernel, e.Sum):
         return f"{format_kernel(kernel.left)} + {_parenthesize(kernel.right, (e.Sum,))}"
     if isinstance(kernel, e.Product):
@@ -213,7 +213,7 @@ class _Parser:
 
 
 def to_plain_data(kernel: Any) -> Any:
-    """For a file: texts, numbers, lists and dicts only; of a Python function its name."""
+    """Return texts, numbers, lists and dicts for a file; a Python function is stored by name."""
     if not isinstance(kernel, e.Kernel):
         return {"python": function_name(kernel)} if callable(kernel) else kernel
     parts = fields(kernel)  # type: ignore[arg-type]  # every kernel is a dataclass
@@ -230,7 +230,7 @@ def _to_plain_value(value: Any) -> Any:
 
 
 def from_plain_data(data: Any) -> Any:
-    """The inverse of `to_plain_data`."""
+    """Return the kernel from the result of `to_plain_data`."""
     if isinstance(data, dict) and "python" in data:
         return e.MissingFunction(str(data["python"]))
     if not isinstance(data, dict):
@@ -243,7 +243,7 @@ def from_plain_data(data: Any) -> Any:
 
 
 def as_kernel(setting: Any) -> e.Kernel:
-    """The kernel that a setting means: an expression, a text, or a function of two tables."""
+    """Return the kernel of a setting: an expression, a text, or a function of two tables."""
     if isinstance(setting, e.Kernel):
         return setting
     if isinstance(setting, str):

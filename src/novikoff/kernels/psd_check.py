@@ -36,7 +36,7 @@ def is_valid(kernel: Any, X: Any, *, tolerance: float | None = None) -> Validity
 
     An eigenvalue counts as negative below −tolerance, by default 64·n·2⁻⁵²·max|G|: what rounding may do to n examples.
     For a kernel that is "precomputed", X is G. Validity on some examples proves nothing about others; a vector c with
-    cᵀGc < 0 proves that it is no kernel.
+    cᵀGc < 0 proves that it is not a kernel.
 
     >>> from novikoff import kernels
     >>> X = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
@@ -51,9 +51,7 @@ def is_valid(kernel: Any, X: Any, *, tolerance: float | None = None) -> Validity
     if G.ndim != 2 or G.shape[0] != G.shape[1]:
         raise InputError(f"A Gram matrix must be square, but has the shape {G.shape}.")
     if len(G) > MAX_EXAMPLES:
-        raise InputError(
-            f"is_valid looks at up to {MAX_EXAMPLES:,} examples, but {len(G):,} came: take a sample of them."
-        )
+        raise InputError(f"is_valid takes up to {MAX_EXAMPLES:,} examples, got {len(G):,}: take a sample of them.")
     if not np.isfinite(G).all():
         raise InputError("The Gram matrix must be finite, but is not: scale the features.")
     largest = float(np.abs(G).max(initial=0.0))

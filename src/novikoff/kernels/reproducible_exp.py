@@ -31,7 +31,7 @@ LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 
 @compiled
 def exp_series(r: float) -> float:
-    """exp(r) for small r."""
+    """Return exp(r) for small r."""
     s = 1.0 / 6227020800.0
     s = s * r + 1.0 / 479001600.0
     s = s * r + 1.0 / 39916800.0
@@ -52,8 +52,8 @@ def exp_series(r: float) -> float:
 def scale_by_power_of_two(
     row: NDArray[np.float64], count: int, scratch: NDArray[np.float64], bits: NDArray[np.int64]
 ) -> None:
-    """Each number times 2^k, k + ROUNDING_SHIFT being in the first row of notes; `bits` are the notes as whole
-    numbers."""
+    """Multiply each number by 2^k; k + ROUNDING_SHIFT is in the first row of notes, `bits` are the notes as
+    integers."""
     for q in range(count):
         k = bits[0, q] - ROUNDING_SHIFT_BITS
         half = k >> 1
@@ -65,7 +65,7 @@ def scale_by_power_of_two(
 
 @compiled_not_inlined
 def exp_in_place(row: NDArray[np.float64], count: int, scratch: NDArray[np.float64], bits: NDArray[np.int64]) -> None:
-    """exp of each of the first so many numbers."""
+    """Replace each of the first `count` numbers by its exponential."""
     for q in range(count):
         x = row[q]
         x = -746.0 if x < -746.0 else x
@@ -79,7 +79,7 @@ def exp_in_place(row: NDArray[np.float64], count: int, scratch: NDArray[np.float
 
 @compiled_not_inlined
 def exp2_in_place(row: NDArray[np.float64], count: int, scratch: NDArray[np.float64], bits: NDArray[np.int64]) -> None:
-    """2^t of each, exactly where t is a whole number."""
+    """Replace each t by 2^t, exactly where t is a whole number."""
     for q in range(count):
         t = row[q]
         t = -1076.0 if t < -1076.0 else t

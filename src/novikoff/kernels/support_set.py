@@ -21,7 +21,7 @@ from novikoff.errors import InputError
 from novikoff.kernels.bytecode import Program, allocate_stack, evaluate
 
 MAX_PANEL_FEATURES = 8192  # features up to which panels are made
-MAX_VALUES_PER_NONZERO = 32  # one in so many values must not be 0
+MAX_VALUES_PER_NONZERO = 32  # at least one in this number of values is not 0
 EVALUATION_BLOCK_VALUES = 512  # values that a program is run for: few enough to stay near
 MIN_PRODUCTS_PER_THREAD = 4_000_000  # products from which on a second thread is worth its start
 
@@ -32,7 +32,7 @@ class SupportSet(NamedTuple):
     width: int
     begins: NDArray[np.int64]
     ends: NDArray[np.int64]
-    """Example q has the terms begins[q] to ends[q]; so many, too, where it is in a panel."""
+    """Example q has the terms begins[q] to ends[q] − 1; in a panel these are their number only."""
     indices: NDArray[np.uint32]
     values: NDArray[np.floating]
     squares: NDArray[np.float64]
@@ -41,7 +41,7 @@ class SupportSet(NamedTuple):
 
 @compiled
 def write_row(support: SupportSet, q: int, rows: Sparse, i: int, begin: int) -> None:
-    """Writes row i as example q; its terms, where they are kept, from `begin` on."""
+    """Write row i as example q; its terms, where they are stored, go to `begin` and after."""
     count = rows.starts[i + 1] - rows.starts[i]
     support.begins[q] = begin
     support.ends[q] = begin + count
@@ -59,7 +59,7 @@ def write_row(support: SupportSet, q: int, rows: Sparse, i: int, begin: int) -> 
 
 @compiled
 def dot_one(support: SupportSet, q: int, rows: Sparse, i: int, example: NDArray[np.float64]) -> float:
-    """x·z of row i, which stands in `example` too, with example q."""
+    """Return x·z of row i, which is also in `example`, with example q."""
     total = 0.0
     if len(support.table) > 0:
         first = (q // PANEL_EXAMPLES) * support.width * PANEL_EXAMPLES + q % PANEL_EXAMPLES
@@ -75,7 +75,7 @@ def dot_one(support: SupportSet, q: int, rows: Sparse, i: int, example: NDArray[
 
 @compiled
 def is_same_row(support: SupportSet, q: int, rows: Sparse, i: int) -> bool:
-    """Whether row i is example q."""
+    """Return whether row i equals example q."""
     start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
     if support.ends[q] - support.begins[q] != count:
         return False
@@ -109,7 +109,7 @@ def unscatter(rows: Sparse, i: int, example: NDArray[np.float64]) -> None:
 
 @compiled
 def compute_sq_norms(rows: Sparse, out: NDArray[np.float64]) -> None:
-    """‖x‖² of each row, added up as products are."""
+    """Write ‖x‖² of each row, summed as products are."""
     for i in range(len(out)):
         total = 0.0
         for k in range(rows.starts[i], rows.starts[i + 1]):
@@ -168,7 +168,8 @@ def compute_gram_threaded(
     user_values: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """K of each row with the first `count` examples, by as many threads as there are cores: the same numbers."""
+    """Compute K of each row with the first `count` examples, with one thread per core: the result does not depend on
+    their number."""
     work = count * int(rows.starts[-1] - rows.starts[0])
     threads = min(os.cpu_count() or 1, 1 + work // MIN_PRODUCTS_PER_THREAD, -(-count // PANEL_EXAMPLES)) if count else 1
     examples_per_thread = -(-count // threads // PANEL_EXAMPLES) * PANEL_EXAMPLES if count else 0
@@ -201,20 +202,19 @@ def allocate_features(count: int) -> NDArray[np.float64]:
 
 
 def pad_to_panels(count: int) -> int:
-    """So many rounded up to whole panels."""
+    """Return this number rounded up to whole panels."""
     return -(-count // PANEL_EXAMPLES) * PANEL_EXAMPLES
 
 
 def should_use_panels(width: int, examples: int, terms: int) -> bool:
-    """Whether so many examples with so many terms in all are better kept in panels: where zeros are not too many, for
-    they take room there, and not time."""
+    """Return whether panels suit this number of examples and terms: zeros take room there, and no time."""
     return 0 < width <= MAX_PANEL_FEATURES and terms * MAX_VALUES_PER_NONZERO >= width * examples
 
 
 def allocate_support(
     width: int, dtype: np.dtype[np.floating], *, panels: bool, examples: int = 0, terms: int = 0
 ) -> SupportSet:
-    """Room for so many examples."""
+    """Return an empty set with room for this number of examples."""
     examples = pad_to_panels(max(examples, 1))
     return SupportSet(
         table=np.zeros(width * examples if panels else 0, dtype),
@@ -229,7 +229,7 @@ def allocate_support(
 
 @compiled
 def copy_row(support: SupportSet, source: int, q: int) -> None:
-    """Example `source` takes the place of example q."""
+    """Copy example `source` to example q."""
     support.begins[q] = support.begins[source]
     support.ends[q] = support.ends[source]
     support.squares[q] = support.squares[source]
@@ -242,7 +242,7 @@ def copy_row(support: SupportSet, source: int, q: int) -> None:
 
 @compiled
 def write_rows(support: SupportSet, rows: Sparse, count: int) -> None:
-    """The first so many rows, as the first examples."""
+    """Write the first rows as the first examples."""
     begin = 0
     for i in range(count):
         write_row(support, i, rows, i, begin)
@@ -250,7 +250,7 @@ def write_rows(support: SupportSet, rows: Sparse, count: int) -> None:
 
 
 def build_support_set(rows: Sparse, width: int, *, panels: bool) -> SupportSet:
-    """These rows, all of them, to be compared with."""
+    """Return a set of all these rows, to compare others with."""
     count = len(rows.starts) - 1
     support = allocate_support(
         width, rows.values.dtype, panels=panels, examples=count, terms=int(rows.starts[-1] - rows.starts[0])
@@ -264,7 +264,7 @@ def build_support_set(rows: Sparse, width: int, *, panels: bool) -> SupportSet:
 def read_row(
     support: SupportSet, q: int, begin: int, indices: NDArray[np.uint32], values: NDArray[np.floating]
 ) -> None:
-    """The terms of example q, written from `begin` on."""
+    """Write the terms of example q to the arrays, from `begin` on."""
     if len(support.table) > 0:
         first = (q // PANEL_EXAMPLES) * support.width * PANEL_EXAMPLES + q % PANEL_EXAMPLES
         for j in range(support.width):
@@ -281,7 +281,7 @@ def read_row(
 
 
 def support_rows(support: SupportSet, count: int) -> Sparse:
-    """The first so many examples as rows."""
+    """Return the first `count` examples as rows."""
     lengths = support.ends[:count] - support.begins[:count]
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     rows = Sparse(starts, np.zeros(int(starts[-1]), np.uint32), np.zeros(int(starts[-1]), support.values.dtype))

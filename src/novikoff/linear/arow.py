@@ -13,21 +13,23 @@ Source    Crammer, Kulesza, Dredze, Adaptive regularization of weight vectors, 2
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, final
+from functools import partial
+from typing import Literal, final
 
 from novikoff.base.estimator import check_choice, check_range
-from novikoff.base.sample_weight import SampleWeightClassifier
+from novikoff.base.learner_spec import LearnerSpec
+from novikoff.base.linear_classifier import LinearClassifier
+from novikoff.base.sample_weight import SampleWeightMixin
 from novikoff.core.averaging import MAX_AVERAGING_POWER
 from novikoff.core.losses import SQUARED_HINGE, Loss
-from novikoff.core.updaters.arow import ArowState, arow_schema, build_arow
-from novikoff.schema import Schema
+from novikoff.core.updaters.arow import arow_schema, build_arow
 from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["AROW"]
 
 
 @final
-class AROW(SampleWeightClassifier):
+class AROW(SampleWeightMixin, LinearClassifier):
     """AROW: each weight has a variance σ; where y·w·x < 1, w += β·(1 − y·w·x)·y·σ·x and σ shrinks, β = 1/(Σ σ·x² + r).
 
     Rare features take long steps, common ones short steps, and no step overshoots: of all learners here the one to
@@ -61,9 +63,6 @@ class AROW(SampleWeightClassifier):
     (['right', 'up'], 2)
     """
 
-    _multiclass_support = "each"
-    _learns_columns_sparse_only = True
-
     def __init__(
         self,
         *,
@@ -90,15 +89,15 @@ class AROW(SampleWeightClassifier):
         check_range(1.0, MAX_AVERAGING_POWER, averaging_power=self.averaging_power)
         check_choice(("positive", "negative"), tie=self.tie)
 
-    def _build_loss(self) -> Loss:
-        return Loss(SQUARED_HINGE)
-
-    def _schema(self, features: int) -> Schema:
-        return arow_schema(average=bool(self.average))
-
-    def _build_updater(self, slots: int, dtype: Any) -> ArowState:
-        r, tail = float(self.r), float(self.averaging_power)
-        return build_arow(slots, dtype, bias=self.fit_intercept, r=r, average=bool(self.average), tail=tail)
+    def _spec(self) -> LearnerSpec:
+        average, tail = bool(self.average), float(self.averaging_power)
+        return LearnerSpec(
+            loss=Loss(SQUARED_HINGE),
+            build_updater=partial(build_arow, bias=self.fit_intercept, r=float(self.r), average=average, tail=tail),
+            build_schema=lambda _: arow_schema(average=average),
+            multiclass_support="each",
+            learns_dense_columns=False,
+        )
 
     def bounds(self) -> Sequence[Bound]:
         self._checked_state()

@@ -17,14 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, final
 
-from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.base.estimator import check_range
+from novikoff.base.learner_spec import LearnerSpec
+from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
-from novikoff.base.sample_weight import SampleWeightClassifier
-from novikoff.base.state_scoring import StateScoredClassifier
+from novikoff.base.sample_weight import SampleWeightMixin
 from novikoff.core.losses import ALWAYS_UPDATE, Loss
 from novikoff.core.memory_sizes import bytes_per_slot
-from novikoff.core.updaters.base import ALL_FEATURES, write_final_weights
 from novikoff.core.updaters.weighted_majority import (
     ERRORS,
     N_MEMBERS,
@@ -37,7 +36,6 @@ from novikoff.core.updaters.weighted_majority import (
 )
 from novikoff.errors import ModelReplacedError
 from novikoff.memory_limit import Growth
-from novikoff.schema import Schema
 from novikoff.theory import mistake_bounds
 from novikoff.theory.bound_declaration import Bound, Evidence
 
@@ -47,7 +45,7 @@ MEMBER_NAMES = ("arow", "adagrad", "arow and adagrad", "perceptron")
 
 
 @final
-class BinaryAuto(StateScoredClassifier, SampleWeightClassifier):
+class BinaryAuto(SampleWeightMixin, LinearClassifier):
     """Four learners that vote, each with a weight that shrinks when it errs; of two classes. `novikoff.Auto` is for any
     number of classes.
 
@@ -75,11 +73,6 @@ class BinaryAuto(StateScoredClassifier, SampleWeightClassifier):
     >>> [round(vote, 2) for vote in model.votes_.values()]
     [0.25, 0.25, 0.25, 0.25]
     """
-
-    _has_weights = True
-    _multiclass_support = "rivals"
-    _scratch_columns = N_SCORES
-    _learns_columns_sparse_only = True
 
     def __init__(
         self,
@@ -115,11 +108,16 @@ class BinaryAuto(StateScoredClassifier, SampleWeightClassifier):
         check_range(0.01, 0.99, beta=self.beta)
         check_range(0.0, 0.1, fixed_share=self.fixed_share)
 
-    def _build_loss(self) -> Loss:
-        return Loss(ALWAYS_UPDATE)
-
-    def _schema(self, features: int) -> Schema:
-        return WEIGHTED_MAJORITY_SCHEMA
+    def _spec(self) -> LearnerSpec:
+        return LearnerSpec(
+            loss=Loss(ALWAYS_UPDATE),
+            build_updater=self._build_updater,
+            build_schema=lambda _: WEIGHTED_MAJORITY_SCHEMA,
+            scores_by_weights=False,
+            multiclass_support="rivals",
+            scratch_columns=N_SCORES,
+            learns_dense_columns=False,
+        )
 
     def _build_updater(self, slots: int, dtype: Any) -> WeightedMajority:
         # Chosen by the share of progressive mistakes over streams of many kinds.
@@ -137,11 +135,6 @@ class BinaryAuto(StateScoredClassifier, SampleWeightClassifier):
         stride, slots = padded_columns(classes), max(state.features, growth.features) + 1
         wider = bytes_per_slot(state.updater, stride) - bytes_per_slot(state.updater)
         return needed + wider * slots + 16 * stride
-
-    def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
-        weights = np.empty(state.room + 1)
-        write_final_weights(state.updater, 1, 1, np.array([state.ledger.examples]), ALL_FEATURES, weights)
-        return weights
 
     @property
     def votes_(self) -> dict[str, float]:

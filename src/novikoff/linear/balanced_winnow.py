@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, final
+from functools import partial
+from typing import final
 
 from novikoff.base.estimator import check_above_one, check_finite, check_non_negative
+from novikoff.base.learner_spec import LearnerSpec
+from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
-from novikoff.base.sample_weight import SampleWeightClassifier
+from novikoff.base.sample_weight import SampleWeightMixin
 from novikoff.core.losses import PERCEPTRON_LOSS, Loss
-from novikoff.core.updaters.multiplicative import Multiplicative, build_multiplicative, multiplicative_schema
-from novikoff.schema import Schema
+from novikoff.core.updaters.multiplicative import build_multiplicative, multiplicative_schema
 from novikoff.theory import winnow_bounds
 from novikoff.theory.bound_declaration import Bound, Evidence
 
@@ -29,7 +31,7 @@ __all__ = ["BalancedWinnow"]
 
 
 @final
-class BalancedWinnow(SampleWeightClassifier):
+class BalancedWinnow(SampleWeightMixin, LinearClassifier):
     """Balanced Winnow: each feature has a weight for and a weight against, multiplied by opposite powers on a mistake.
 
     For features from −1 to 1 of which few matter, on either side, and for any number of features, hashed or growing. On
@@ -62,9 +64,6 @@ class BalancedWinnow(SampleWeightClassifier):
     ([[1.5, -1.5, 0.0]], 2)
     """
 
-    _multiclass_support = "each"
-    _learns_sparse_only = _has_dense_step = True
-
     def __init__(
         self,
         *,
@@ -91,24 +90,23 @@ class BalancedWinnow(SampleWeightClassifier):
         check_finite(threshold=self.threshold)
         check_non_negative(margin=self.margin)
 
-    def _feature_range(self) -> tuple[float, float]:
-        return -1.0, 1.0
-
-    def _build_loss(self) -> Loss:
-        return Loss(PERCEPTRON_LOSS, float(self.margin))
-
-    def _schema(self, features: int) -> Schema:
-        return multiplicative_schema(average=bool(self.average))
-
-    def _build_updater(self, slots: int, dtype: Any) -> Multiplicative:
-        return build_multiplicative(
-            slots,
-            dtype,
-            alpha=float(self.alpha),
-            threshold=float(self.threshold),
-            bias=self.fit_intercept,
-            average=self.average,
-            balance=True,
+    def _spec(self) -> LearnerSpec:
+        average = bool(self.average)
+        return LearnerSpec(
+            loss=Loss(PERCEPTRON_LOSS, float(self.margin)),
+            build_updater=partial(
+                build_multiplicative,
+                alpha=float(self.alpha),
+                threshold=float(self.threshold),
+                bias=self.fit_intercept,
+                average=self.average,
+                balance=True,
+            ),
+            build_schema=lambda _: multiplicative_schema(average=average),
+            feature_range=(-1.0, 1.0),
+            multiclass_support="each",
+            learns_dense_rows=False,
+            learns_dense_columns=False,
         )
 
     def bounds(self) -> Sequence[Bound]:

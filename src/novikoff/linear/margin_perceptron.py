@@ -20,8 +20,9 @@ from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.dot import get_unchecked, set_unchecked
 from novikoff.base.estimator import check_positive
+from novikoff.base.learner_spec import LearnerSpec
+from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
-from novikoff.base.online import LinearClassifier
 from novikoff.core.losses import RELATIVE_MARGIN, Loss
 from novikoff.core.updaters.base import norm, update, update_weight, update_weights
 from novikoff.data.rows import Rows
@@ -114,9 +115,6 @@ class MarginPerceptron(LinearClassifier):
     ([1, 1, -1, -1], 1)
     """
 
-    _multiclass_support = "whole"
-    _learns_sparse_only = True
-
     def __init__(
         self,
         *,
@@ -139,11 +137,16 @@ class MarginPerceptron(LinearClassifier):
         if self.epsilon > 1.0:
             raise InputError(f"epsilon must be at most 1, but is {self.epsilon!r}.")
 
-    def _build_loss(self) -> Loss:
-        return Loss(RELATIVE_MARGIN, (1.0 - self.epsilon) * self.gamma)
-
-    def _schema(self, features: int) -> Schema:
-        return SCHEMA
+    def _spec(self) -> LearnerSpec:
+        return LearnerSpec(
+            loss=Loss(RELATIVE_MARGIN, (1.0 - self.epsilon) * self.gamma),
+            build_updater=self._build_updater,
+            build_schema=lambda _: SCHEMA,
+            multiclass_support="whole",
+            learns_dense_rows=False,
+            learns_dense_examples=False,
+            learns_dense_columns=False,
+        )
 
     def _build_updater(self, slots: int, dtype: Any) -> NormTracking:
         return NormTracking(buffers.zeros(slots, dtype), buffers.zeros(2), float(self.fit_intercept))

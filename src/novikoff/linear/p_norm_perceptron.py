@@ -19,8 +19,9 @@ from typing import Any, NamedTuple, final
 from novikoff._compiled.jit import compiled
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.base.estimator import check_positive
+from novikoff.base.learner_spec import LearnerSpec
+from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
-from novikoff.base.online import LinearClassifier
 from novikoff.core.losses import PERCEPTRON_LOSS, Loss
 from novikoff.core.updaters.base import add_bias, final_weight, update_weight
 from novikoff.errors import InputError
@@ -116,9 +117,6 @@ class PNormPerceptron(LinearClassifier):
     [1]
     """
 
-    _multiclass_support = "each"
-    _learns_sparse_only = True
-
     def __init__(
         self,
         *,
@@ -140,11 +138,17 @@ class PNormPerceptron(LinearClassifier):
             if not 2.0 <= self.p <= MAX_P:
                 raise InputError(f"p must be from 2 to 400, but is {self.p!r}.")
 
-    def _build_loss(self) -> Loss:
-        return Loss(PERCEPTRON_LOSS)
-
-    def _schema(self, features: int) -> Schema:
-        return p_norm_schema(None if self.p is None else float(self.p))
+    def _spec(self) -> LearnerSpec:
+        p = None if self.p is None else float(self.p)
+        return LearnerSpec(
+            loss=Loss(PERCEPTRON_LOSS),
+            build_updater=self._build_updater,
+            build_schema=lambda _: p_norm_schema(p),
+            multiclass_support="each",
+            learns_dense_rows=False,
+            learns_dense_examples=False,
+            learns_dense_columns=False,
+        )
 
     def _build_updater(self, slots: int, dtype: Any) -> PNorm:
         if self.p is None and slots < 2:

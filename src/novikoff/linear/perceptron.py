@@ -19,16 +19,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, final
+from functools import partial
+from typing import Literal, final
 
 from novikoff.base.estimator import check_choice, check_non_negative, check_positive, check_range
+from novikoff.base.learner_spec import LearnerSpec
+from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
-from novikoff.base.sample_weight import SampleWeightClassifier
+from novikoff.base.sample_weight import SampleWeightMixin
 from novikoff.core.averaging import MAX_AVERAGING_POWER
 from novikoff.core.losses import PERCEPTRON_LOSS, Loss
 from novikoff.core.schedules import Schedule
-from novikoff.core.updaters.additive import Additive, Averaged, additive_schema, build_additive
-from novikoff.schema import Schema
+from novikoff.core.updaters.additive import additive_schema, build_additive
 from novikoff.theory import mistake_bounds
 from novikoff.theory.bound_declaration import Bound, Evidence
 
@@ -36,7 +38,7 @@ __all__ = ["Perceptron"]
 
 
 @final
-class Perceptron(SampleWeightClassifier):
+class Perceptron(SampleWeightMixin, LinearClassifier):
     """The Perceptron: on a mistake, w += r·y·x.
 
     On a stream that some u with ‖u‖ = 1 separates by γ it makes at most (R/γ)² mistakes, R = max‖x‖. For streams that
@@ -72,8 +74,6 @@ class Perceptron(SampleWeightClassifier):
     (['right'], 2)
     """
 
-    _multiclass_support = "each"
-
     def __init__(
         self,
         *,
@@ -103,18 +103,17 @@ class Perceptron(SampleWeightClassifier):
         check_range(1.0, MAX_AVERAGING_POWER, averaging_power=self.averaging_power)
         check_choice(("positive", "negative"), tie=self.tie)
 
-    def _build_loss(self) -> Loss:
-        return Loss(PERCEPTRON_LOSS, self._width())
-
-    def _schema(self, features: int) -> Schema:
-        return additive_schema(average=bool(self.average))
-
-    def _build_updater(self, slots: int, dtype: Any) -> Additive | Averaged:
-        schedule, tail = Schedule(1.0, 0.0), float(self.averaging_power)
-        return build_additive(slots, dtype, bias=self.fit_intercept, schedule=schedule, average=self.average, tail=tail)
-
-    def _weight_scale(self) -> float:
-        return float(self.learning_rate)
+    def _spec(self) -> LearnerSpec:
+        average, rate, tail = bool(self.average), Schedule(1.0, 0.0), float(self.averaging_power)
+        return LearnerSpec(
+            loss=Loss(PERCEPTRON_LOSS, self._width()),
+            build_updater=partial(
+                build_additive, bias=self.fit_intercept, schedule=rate, average=self.average, tail=tail
+            ),
+            build_schema=lambda _: additive_schema(average=average),
+            weight_scale=float(self.learning_rate),
+            multiclass_support="each",
+        )
 
     def _width(self) -> float:
         """g/r: the margin for a learner of rate 1."""

@@ -23,8 +23,10 @@ from typing import Any, Literal, final
 
 from novikoff._compiled.lazy_numpy import np
 from novikoff.base.estimator import check_choice, check_non_negative, check_positive, check_range
+from novikoff.base.learner_spec import LearnerSpec
+from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
-from novikoff.base.sample_weight import SampleWeightClassifier
+from novikoff.base.sample_weight import SampleWeightMixin
 from novikoff.core.averaging import MAX_AVERAGING_POWER
 from novikoff.core.losses import HINGE, LOGISTIC, SQUARED, Loss
 from novikoff.core.schedules import SCHEDULE_POWERS, Schedule
@@ -42,7 +44,7 @@ LOSS_CODES = {"hinge": HINGE, "logistic": LOGISTIC, "squared": SQUARED}
 
 
 @final
-class SGD(SampleWeightClassifier):
+class SGD(SampleWeightMixin, LinearClassifier):
     """Stochastic gradient descent, one step per example: w −= r_t·∇ℓ_t(w), with s = w·x and the loss ℓ_t
 
     - hinge: max(0, 1 − y·s), the step where y·s ≤ 1 is w += r_t·y·x;
@@ -87,9 +89,6 @@ class SGD(SampleWeightClassifier):
     >>> model.predict([[0.5], [3.5]]).tolist()
     ['low', 'high']
     """
-
-    _multiclass_support = "each"
-    _learns_columns_sparse_only = True
 
     def __init__(
         self,
@@ -140,10 +139,16 @@ class SGD(SampleWeightClassifier):
                 " averaged evenly. Drop one."
             )
 
-    def _build_loss(self) -> Any:
-        return Loss(LOSS_CODES[self.loss])
+    def _spec(self) -> LearnerSpec:
+        return LearnerSpec(
+            loss=Loss(LOSS_CODES[self.loss]),
+            build_updater=self._build_updater,
+            build_schema=self._build_schema,
+            multiclass_support="each",
+            learns_dense_columns=False,
+        )
 
-    def _schema(self, features: int) -> Schema:
+    def _build_schema(self, features: int) -> Schema:
         average, l1, l2 = bool(self.average), self.l1 > 0.0, self.l2 > 0.0
         if self.schedule == "adagrad":
             return adagrad_schema(average=average, lazy=l1 or l2)

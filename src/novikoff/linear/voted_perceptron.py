@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from novikoff._compiled.jit import compiled_read_only
 from novikoff._compiled.simd.dot import get_unchecked, set_unchecked, sparse_dot_and_sq_norm
 from novikoff.base.estimator import check_choice
+from novikoff.base.learner_spec import LearnerSpec
+from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
-from novikoff.base.online import LinearClassifier
 from novikoff.base.online_classifier import TIE_SIGNS
 from novikoff.core.losses import PERCEPTRON_LOSS, Loss
 from novikoff.core.updaters.base import accepts_row, max_sq_norm, resize_updater, update, update_weight, update_weights
@@ -181,8 +182,6 @@ class VotedPerceptron(LinearClassifier):
     ['up', 'right']
     """
 
-    _learns_sparse_only = _scores_sparse_only = True
-
     def __init__(
         self,
         *,
@@ -201,11 +200,18 @@ class VotedPerceptron(LinearClassifier):
     def _check_settings(self) -> None:
         check_choice(("positive", "negative"), tie=self.tie)
 
-    def _build_loss(self) -> Loss:
-        return Loss(PERCEPTRON_LOSS)
-
-    def _schema(self, features: int) -> Schema:
-        return SCHEMA
+    def _spec(self) -> LearnerSpec:
+        return LearnerSpec(
+            loss=Loss(PERCEPTRON_LOSS),
+            build_updater=self._build_updater,
+            build_schema=lambda _: SCHEMA,
+            has_weights=False,
+            scores_by_weights=False,
+            learns_dense_rows=False,
+            learns_dense_examples=False,
+            learns_dense_columns=False,
+            scores_dense_rows=False,
+        )
 
     def _build_updater(self, slots: int, dtype: Any) -> VotedWeights:
         none = np.zeros(0, np.int64)
@@ -281,9 +287,6 @@ class VotedPerceptron(LinearClassifier):
             return judged
 
         return score
-
-    _score_terms = LinearClassifier._score_row
-    _has_weights = False
 
     def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
         raise AttributeError("A vote has no single weight vector: use Perceptron(average=True) for coef_.")

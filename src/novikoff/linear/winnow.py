@@ -21,13 +21,14 @@ from collections.abc import Sequence
 from typing import Any, Literal, final
 
 from novikoff.base.estimator import check_above_one, check_bool, check_non_negative, check_positive
+from novikoff.base.learner_spec import LearnerSpec
+from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
-from novikoff.base.sample_weight import SampleWeightClassifier
+from novikoff.base.sample_weight import SampleWeightMixin
 from novikoff.core.losses import PERCEPTRON_LOSS, Loss
 from novikoff.core.updaters.base import resize_updater
 from novikoff.core.updaters.multiplicative import MAX_POWER, Multiplicative, build_multiplicative, multiplicative_schema
 from novikoff.errors import InputError
-from novikoff.schema import Schema
 from novikoff.theory import winnow_bounds
 from novikoff.theory.bound_declaration import Bound, Evidence
 
@@ -35,7 +36,7 @@ __all__ = ["Winnow"]
 
 
 @final
-class Winnow(SampleWeightClassifier):
+class Winnow(SampleWeightMixin, LinearClassifier):
     """Winnow: weights start at 1; on a mistake those of the features that are there are doubled or halved.
 
     For features from 0 to 1 of which few matter. A disjunction of k among n features is learned with at most
@@ -74,9 +75,6 @@ class Winnow(SampleWeightClassifier):
     >>> model.coef_.tolist(), model.ledger_.mistakes
     ([[2.0, 1.0, 1.0, 2.0]], 1)
     """
-
-    _multiclass_support = "each"
-    _learns_sparse_only = _has_dense_step = True
 
     def __init__(
         self,
@@ -121,19 +119,24 @@ class Winnow(SampleWeightClassifier):
         if self.elimination and self.floor > 0.0:
             raise InputError("elimination and floor exclude each other: a weight that is 0 is below every floor.")
 
-    def _feature_range(self) -> tuple[float, float]:
-        return 0.0, 1.0
-
-    def _build_loss(self) -> Loss:
-        return Loss(PERCEPTRON_LOSS, float(self.margin))
+    def _spec(self) -> LearnerSpec:
+        average, negations, fixed = bool(self.average), bool(self.negations), self._fixed_width_reason()
+        return LearnerSpec(
+            loss=Loss(PERCEPTRON_LOSS, float(self.margin)),
+            build_updater=self._build_updater,
+            build_schema=lambda _: multiplicative_schema(average=average, negations=negations),
+            feature_range=(0.0, 1.0),
+            fixed_width_reason=fixed,
+            unseen_weight=None if fixed else lambda _: 1.0,
+            multiclass_support="each",
+            learns_dense_rows=False,
+            learns_dense_columns=False,
+        )
 
     def _fixed_width_reason(self) -> str | None:
         if self.negations:
             return "each has a companion, its negation"
         return "the threshold is n: set it to a number" if self.threshold == "n" else None
-
-    def _schema(self, features: int) -> Schema:
-        return multiplicative_schema(average=bool(self.average), negations=bool(self.negations))
 
     def _build_updater(self, slots: int, dtype: Any) -> Multiplicative:
         why = self._fixed_width_reason()
@@ -154,9 +157,6 @@ class Winnow(SampleWeightClassifier):
     def _variables(self, features: int) -> int:
         """How many weights there are: n in the theorems."""
         return features * (2 if self.negations else 1) + int(self.fit_intercept)
-
-    def _unseen_weight(self, state: ModelState) -> float:
-        return 0.0 if self._fixed_width_reason() else 1.0
 
     def _trim_state(self, state: ModelState) -> Multiplicative:
         updater: Multiplicative = state.updater

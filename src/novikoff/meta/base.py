@@ -1,7 +1,8 @@
-"""Settings of a learner that is made of another one: its own, and those of the learner inside."""
+"""The base of models that are made of a binary learner: their settings are their own and those of the learner."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -9,13 +10,12 @@ import numpy as np
 from novikoff.base.estimator import BaseEstimator
 from novikoff.base.internals import (
     build_from_settings,
-    build_loss,
-    feature_range_of,
     inner_learner_of,
-    multiclass_support_of,
     plain_settings_of,
     run_settings_of,
+    spec_of,
 )
+from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.core.losses import required_margin
 from novikoff.errors import InputError
@@ -24,40 +24,49 @@ from novikoff.linear.arow import AROW
 from novikoff.schema import check_dict, check_text
 
 
+def inner_setting(name: str, convert: Callable[[Any], Any]) -> Any:
+    """Return a property that is a setting of the inner learner."""
+    return property(lambda model: convert(getattr(model._inner_learner, name)))
+
+
 class MetaEstimator(BaseEstimator):
-    """Abstract. `estimator` is the binary learner inside; None stands for the default."""
+    """A model around a binary learner, `estimator`; None stands for the default learner. Abstract."""
 
     estimator: Any
 
     @property
     def _inner_learner(self) -> Any:
-        """The learner inside, whose settings count; it learns nothing itself."""
+        """The inner learner. It provides settings and the algorithm; its own state stays empty."""
         return self._default_learner() if self.estimator is None else inner_learner_of(self.estimator)
 
     def _default_learner(self) -> OnlineClassifier:
-        """Return the learner that is used where none is given."""
+        """Return the inner learner that is used where none is given."""
         return AROW()
 
     def _scheme_info(self) -> dict[str, Any]:
         return {"multiclass": name_of(type(self))}
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        params = super().get_params(deep)
-        if deep and isinstance(self.estimator, BaseEstimator):
-            params |= {f"estimator__{name}": value for name, value in self.estimator.get_params().items()}
-        return params
+    # --- Settings of the inner learner ---
 
-    def set_params(self, **params: Any) -> Self:
-        inside = {name.removeprefix("estimator__"): params.pop(name) for name in list(params) if "__" in name}
-        super().set_params(**params)
-        if inside:
-            if not isinstance(self.estimator, BaseEstimator):
-                raise InputError(f"estimator has no settings {sorted(inside)}: it is {self.estimator!r}.")
-            self.estimator.set_params(**inside)
-        return self
+    fit_intercept: Any = inner_setting("fit_intercept", bool)
+    passes: Any = inner_setting("passes", int)
+    shuffle: Any = inner_setting("shuffle", bool)
+
+    @property
+    def _shuffle_seed(self) -> int:
+        return int(self._inner_learner.random_state)
+
+    def _spec(self) -> LearnerSpec:
+        """Return the algorithm of the inner learner."""
+        return spec_of(self._inner_learner)
+
+    def _run_settings(self) -> dict[str, Any]:
+        """Return the settings that shape a run: those of the model and those of the inner learner."""
+        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "estimator"}
+        return {**mine, **self._inner_settings()}
 
     def _inner_settings(self) -> dict[str, Any]:
-        """Those of the learner inside that shape a run, and which learner it is."""
+        """Return the settings of the inner learner that shape a run, and its name."""
         inside = {f"estimator__{name}": value for name, value in run_settings_of(self._inner_learner).items()}
         return {"estimator": type(self._inner_learner).__name__, **inside}
 
@@ -72,11 +81,11 @@ class MetaEstimator(BaseEstimator):
 
     def __sklearn_clone__(self) -> Self:
         learner = None if self.estimator is None else type(self.estimator)(**self.estimator.get_params())
-        return type(self)(**{**super().get_params(deep=False), "estimator": learner})
+        return type(self)(**{**self.get_params(deep=False), "estimator": learner})
 
 
 def parse_inner_settings(inner: Any) -> tuple[str, dict[str, Any]]:
-    """Return the name and the settings of a learner inside another, as a file has them."""
+    """Return the name and the settings of an inner learner, as a file has them."""
     inner = check_dict("the learner inside", inner)
     return check_text("the name of the learner inside", inner.get("name")), check_dict(
         "the settings of the learner inside", inner.get("settings")
@@ -84,7 +93,7 @@ def parse_inner_settings(inner: Any) -> tuple[str, dict[str, Any]]:
 
 
 def check_binary_learner(learner: Any, scheme: str) -> Any:
-    """The learner, as it is; InputError for anything but a binary learner of this package, or None."""
+    """Return the learner; raise InputError for anything but a binary learner of this package, or None."""
     if learner is not None and (
         isinstance(learner, MetaEstimator) or not isinstance(getattr(learner, "_inner_learner", None), OnlineClassifier)
     ):
@@ -95,13 +104,16 @@ def check_binary_learner(learner: Any, scheme: str) -> Any:
 
 
 def check_preference_learner(stack: MetaEstimator, update: str, *, rivals: bool = False) -> None:
-    """Raises InputError where the learner inside does not take examples x_i − x_j, all of them positive; `rivals` says
-    that each is the preference of a class to its highest rival."""
+    """Raise InputError where the inner learner does not take positive examples x_i − x_j.
+
+    `rivals` says that each is the preference of a class to its highest rival.
+    """
     inner, mine = inner_learner_of(stack), type(stack).__name__
-    low, high = feature_range_of(inner)
+    spec = spec_of(inner)
+    low, high = spec.feature_range
     if (
-        multiclass_support_of(inner) == "no"
-        or (multiclass_support_of(inner) == "rivals" and not rivals)
+        spec.multiclass_support == "no"
+        or (spec.multiclass_support == "rivals" and not rivals)
         or low != -high
         or getattr(inner, "threshold", 0.0) != 0.0
     ):
@@ -109,7 +121,7 @@ def check_preference_learner(stack: MetaEstimator, update: str, *, rivals: bool 
             f"{mine} takes learners for examples of either sign and without a threshold, such as Perceptron,"
             f" MarginPerceptron, SGD, AROW, PNormPerceptron and BalancedWinnow, but {inner!r} came."
         )
-    if update == "proportional" and required_margin(build_loss(inner)) == np.inf:
+    if update == "proportional" and required_margin(spec.loss) == np.inf:
         raise InputError(
             f"update='proportional' needs a learner that is content at some score, but {inner!r} never is."
         )

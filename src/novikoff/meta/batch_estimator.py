@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.base.fitted import StatefulEstimator
+from novikoff.base import fitted
+from novikoff.base.estimator import BaseEstimator
 from novikoff.errors import InputError
 from novikoff.schema import Schema
 
@@ -22,15 +23,26 @@ class BatchGuarantee(NamedTuple):
     """What is known of the error on new data, under assumptions that are written there."""
 
 
-class BatchEstimator(StatefulEstimator[Any]):
-    """Abstract."""
+class BatchEstimator(BaseEstimator, ABC):
+    """A model that is fitted to all data at once. Abstract."""
 
     _accepts_multiclass = True
+
+    n_features_in_ = property(fitted.count_features)
+    feature_names_in_ = property(fitted.list_feature_names)
 
     @property
     def classes_(self) -> NDArray[Any]:
         """The labels, sorted."""
         return np.array(self._require_attribute("classes_").labels)
+
+    @abstractmethod
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of each row."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy: the share of rows whose label is predicted."""
+        return fitted.compute_accuracy(self.predict(X), y, sample_weight)
 
     @abstractmethod
     def _file_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -15,8 +15,8 @@ from novikoff.base.estimator import check_choice
 from novikoff.base.online_classifier import TIE_SIGNS, OnlineClassifier
 from novikoff.core.multiclass.schemes import ONE_VS_ONE, Scheme
 from novikoff.data.labels.class_labels import ClassLabels
-from novikoff.multiclass.base import check_column_learner
-from novikoff.multiclass.reduction import Reduction
+from novikoff.multiclass.base import MulticlassClassifier, check_column_learner
+from novikoff.multiclass.column_bounds import ONE_PER_MISTAKE
 
 __all__ = ["AllVsAll"]
 
@@ -24,7 +24,7 @@ DECISIONS = ("majority", "tournament")
 
 
 @final
-class AllVsAll(Reduction):
+class AllVsAll(MulticlassClassifier):
     """For each pair of classes a binary learner that tells the two apart.
 
     Parameters
@@ -41,6 +41,8 @@ class AllVsAll(Reduction):
     >>> AllVsAll(Perceptron(passes=20)).fit(X, y).predict([[0, 5], [5, 0], [-5, 0]]).tolist()
     ['up', 'right', 'left']
     """
+
+    _outcome_type = "columns"
 
     def __init__(
         self, estimator: OnlineClassifier | None = None, *, decision: Literal["majority", "tournament"] = "majority"
@@ -60,3 +62,6 @@ class AllVsAll(Reduction):
     def _column_names(self) -> list[str]:
         known = self._require_fitted().labels.known()
         return [f"{known[high]} not {known[low]}" for high in range(len(known)) for low in range(high)]
+
+    def _mistakes_per_column(self) -> tuple[float, str]:
+        return ONE_PER_MISTAKE

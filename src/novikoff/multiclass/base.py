@@ -9,32 +9,21 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.base.internals import (
-    build_loss,
-    build_updater,
-    check_settings,
-    feature_range_of,
-    fixed_width_reason_of,
-    inner_learner_of,
-    multiclass_support_of,
-    needs_sparse_columns,
-    schema_of,
-    scratch_columns_of,
-    unseen_weight_of,
-    weight_scale_of,
-)
+from novikoff.base.internals import check_settings, column_bounds_of, inner_learner_of, spec_of
+from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.model_lock import lock_free
 from novikoff.base.model_state import ModelState
-from novikoff.base.multiclass_labels import MulticlassOnlineClassifier
+from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.base.raw_rows import encode_example
+from novikoff.base.sample_weight import SampleWeightMixin
+from novikoff.base.scoring import copy_scratch
 from novikoff.base.single_example import build_row, parse_known_terms
-from novikoff.base.state_scoring import StateScoredClassifier, copy_scratch
 from novikoff.core.multiclass import weight_matrix as table
 from novikoff.core.multiclass.decoding import score_and_predict_rows
 from novikoff.core.multiclass.loop import N_CLASSES, learn_multiclass
@@ -49,24 +38,28 @@ from novikoff.errors import InputError, NovikoffError
 from novikoff.ledger import Ledger
 from novikoff.memory_limit import UNLIMITED_BYTES, Growth, limit_memory
 from novikoff.meta.base import MetaEstimator, check_binary_learner
+from novikoff.multiclass.column_bounds import build_column_bounds, encode_column
 from novikoff.multiclass.fast_path import MulticlassFastPath
 from novikoff.multiclass.state import MulticlassState
 from novikoff.schema import EXAMPLES, ArraySpec, InRange, Schema
+from novikoff.theory.bound_declaration import Bound
 
 EXTRA_SCHEMA = Schema({"two_class_examples": ArraySpec("int64", 1, checks=[InRange(0, EXAMPLES)], optional=True)})
 """What Auto adds to a model file of more than two classes."""
 
 
-class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
-    """Abstract: see the schemes beside this file."""
+class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
+    """A model of several classes that has a column of weights for each class, pair or bit. Abstract."""
 
     _not_copied = ("_fast_path", "_met")
-    _has_weights = True
+    _label_type = ClassLabels
+    _needs_two_classes = False
+    _accepts_multiclass = True
     _fast_path: MulticlassFastPath | None = None
     _met = False
     """Whether there was a single example before."""
-    _has_single_labels: ClassVar[bool] = False
-    """Whether examples have one class each and are learned as they come, as the lane has it."""
+    _has_single_labels: ClassVar[bool] = True
+    """Whether each example has one class and is learned by the shared loop: the fast path needs both."""
 
     # --- What a scheme's file provides ---
 
@@ -79,52 +72,20 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
 
     # --- What the learner inside provides ---
 
-    @property
-    def fit_intercept(self) -> bool:  # type: ignore[override]
-        return bool(self._inner_learner.fit_intercept)
-
-    @property
-    def _learns_sparse_only(self) -> bool:  # type: ignore[override]
-        return needs_sparse_columns(self._inner_learner)
-
-    @property
-    def passes(self) -> int:  # type: ignore[override]
-        return int(self._inner_learner.passes)
-
-    @property
-    def shuffle(self) -> bool:  # type: ignore[override]
-        return bool(self._inner_learner.shuffle)
-
-    @property
-    def _shuffle_seed(self) -> int:
-        return int(self._inner_learner.random_state)
-
     def _check_all(self) -> None:
         check_binary_learner(self.estimator, type(self).__name__)
         check_settings(self._inner_learner)
         self._check_settings()
         self._check_learner()
 
-    def _build_loss(self) -> Any:
-        return build_loss(self._inner_learner)
-
-    def _weight_scale(self) -> float:
-        return float(weight_scale_of(self._inner_learner))
-
-    def _feature_range(self) -> tuple[float, float]:
-        low, high = feature_range_of(self._inner_learner)
-        return float(low), float(high)
-
-    def _fixed_width_reason(self) -> str | None:
-        why: str | None = fixed_width_reason_of(self._inner_learner)
-        return why
-
-    def _unseen_weight(self, state: ModelState) -> float:
-        return float(unseen_weight_of(self._inner_learner, state))
-
-    def _schema(self, features: int) -> Schema:
-        schema: Schema = schema_of(self._inner_learner, features)
-        return schema
+    def _spec(self) -> LearnerSpec:
+        inner = spec_of(self._inner_learner)
+        return inner._replace(
+            has_weights=True,
+            multiclass_support="no",
+            learns_dense_rows=inner.learns_dense_columns,
+            scores_dense_rows=True,
+        )
 
     def _extra_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
         return {"tally.": COLUMN_COUNTERS_SCHEMA, "more.": EXTRA_SCHEMA}
@@ -132,19 +93,37 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
     def _columns_in_file(self, labels: ClassLabels) -> int:
         return max(1, int(columns_needed(self._scheme(labels), len(labels))))
 
-    def _build_updater(self, slots: int, dtype: Any) -> Any:
-        return build_updater(self._inner_learner, slots, dtype)
-
-    def _run_settings(self) -> dict[str, Any]:
-        mine = {name: value for name, value in self.get_params(deep=False).items() if name != "estimator"}
-        return {**mine, **self._inner_settings()}
-
     def _scheme_info(self) -> dict[str, Any]:
         return {**super()._scheme_info(), "classes": len(self._require_fitted().labels)}
 
     def _run_facts(self) -> dict[str, Any]:
         state: Any = self._require_fitted()
-        return {"classes": len(state.labels), "new": state.new, "unmet": state.unmet}
+        facts = {"classes": len(state.labels), "new": state.new, "unmet": state.unmet}
+        if self._mistakes_per_column() is None:
+            return facts
+        return {**facts, "mistakes_of_columns": state.column_counters.mistakes[: self._n_used_columns(state)].tolist()}
+
+    # --- Theorems ---
+
+    def _mistakes_per_column(self) -> tuple[float, str] | None:
+        """Return how many mistakes of columns a mistake takes at least, also in words; 0 where that is not known.
+
+        None where columns do not learn binary problems of their own.
+        """
+        return None
+
+    def _inner_column_bounds(self) -> Sequence[Bound]:
+        """Return the theorems of the inner learner for each of the columns."""
+        state = self._checked_state()
+        return column_bounds_of(self._inner_learner, state, variables=state.features + int(self.fit_intercept))
+
+    def _column_sides(self, codes: Any, column: int) -> NDArray[np.int8]:
+        """Return the label of each example in the binary problem of a column: −1, 1, or 0 for not learned."""
+        state: Any = self._require_fitted()
+        return encode_column(self._scheme(state.labels), codes, column, len(state.labels))
+
+    def bounds(self) -> Sequence[Bound]:
+        return build_column_bounds(self)
 
     # --- Files ---
 
@@ -175,7 +154,7 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
     def _build_state(self, features: int, dtype: Any, names: list[str] | None, labels: Any) -> MulticlassState:
         known = FeatureNames(names) if names else None
         self._check_first_size(features, dtype)
-        updater = self._build_updater(features + 1, dtype)
+        updater = self._spec().build_updater(features + 1, dtype)
         state = MulticlassState(
             updater,
             Ledger(),
@@ -224,7 +203,7 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
     ) -> int:
         return learn_multiclass(
             scheme,
-            self._build_loss(),
+            self._spec().loss,
             state.updater,
             rows,
             self._encode_targets(signs),
@@ -240,11 +219,7 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
 
     def _scratch_size(self, state: Any) -> int:
         """How many numbers the scheme needs room for, beside scores and signals."""
-        return (
-            2 * max(int(state.stride), len(state.labels))
-            + 8
-            + scratch_columns_of(self._inner_learner) * int(state.stride)
-        )
+        return 2 * max(int(state.stride), len(state.labels)) + 8 + self._spec().scratch_columns * int(state.stride)
 
     def _restore(self, state: Any, backup: Any) -> None:
         state.stride, state.column_counters = backup.stride, backup.column_counters
@@ -266,7 +241,7 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
         return self._columns(state, self._scheme(state.labels))
 
     def _build_loop_scorer(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
-        if isinstance(self._inner_learner, StateScoredClassifier):
+        if not self._spec().scores_by_weights:
             return self._judge(state)
         weights, bias, slots = self._hypothesis(state), float(state.updater.bias), state.features + 1
         stride, columns, largest = (
@@ -301,15 +276,15 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
         out, winners = np.zeros((count, known)), np.zeros(count, np.int64)
         score_and_predict_rows(
             self._scheme(state.labels),
-            self._build_loss(),
-            np.ascontiguousarray(scores / self._weight_scale()).reshape(-1),
+            self._spec().loss,
+            np.ascontiguousarray(scores / self._spec().weight_scale).reshape(-1),
             state.stride,
             known,
             np.zeros(self._scratch_size(state)),
             out.reshape(-1),
             winners,
         )
-        return out * self._weight_scale(), winners
+        return out * self._spec().weight_scale, winners
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """What speaks for each class, in the order of classes_; for two classes, for the second against the first."""
@@ -361,17 +336,17 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
                 return quick
         columns, values = parse_known_terms(self, state, x)
         self._met = True
-        if isinstance(self._inner_learner, StateScoredClassifier):
+        if not self._spec().scores_by_weights:
             judged: NDArray[np.float64] = self._score_rows(build_row(columns, values))
             return judged
         in_use, out = self._n_used_columns(state), np.zeros((1, state.stride))
         weights = np.zeros((len(columns) + 1) * state.stride)
         write_final_weights(state.updater, state.stride, in_use, state.column_counters.times, columns, weights)
-        weights.reshape(-1, state.stride)[1:][columns >= state.features] = self._unseen_weight(state)
+        weights.reshape(-1, state.stride)[1:][columns >= state.features] = self._spec().unseen_weight_in(state)
         row = Sparse(np.array([0, len(columns)]), np.arange(len(columns), dtype=np.uint32), values)
         bias, flat = float(state.updater.bias), out.reshape(-1)
         table.score_rows_by_column(weights, row, bias, state.stride, in_use, len(columns) + 1, np.inf, True, flat)
-        scores: NDArray[np.float64] = out * self._weight_scale()
+        scores: NDArray[np.float64] = out * self._spec().weight_scale
         return scores
 
     # --- The lane for single examples ---
@@ -404,15 +379,6 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
             self._met = True
         return self
 
-    def __init_subclass__(cls, **more: Any) -> None:
-        super().__init_subclass__(**more)
-        checks = (
-            cls._run_loop is MulticlassClassifier._run_loop,
-            cls._encode_targets is MulticlassClassifier._encode_targets,
-            cls._encode_label is MulticlassClassifier._encode_label,
-        )
-        cls._has_single_labels = all(checks)
-
     # --- What was learned ---
 
     @property
@@ -429,7 +395,8 @@ class MulticlassClassifier(MetaEstimator, MulticlassOnlineClassifier):
     def _weights(self) -> NDArray[np.float64]:
         state: Any = self._require_attribute("coef_")
         weights = self._hypothesis(state).reshape(-1, state.stride)
-        shown: NDArray[np.float64] = weights[: state.features + 1, : self._n_used_columns(state)] * self._weight_scale()
+        used, scale = self._n_used_columns(state), self._spec().weight_scale
+        shown: NDArray[np.float64] = weights[: state.features + 1, :used] * scale
         return shown
 
 
@@ -437,7 +404,7 @@ def check_column_learner(stack: MulticlassClassifier, *, own_time: bool = False)
     """Raises InputError where the learner inside is not one whose columns of weights each stand for themselves;
     `own_time` says that columns learn from some examples only."""
     inner, mine = inner_learner_of(stack), type(stack).__name__
-    if multiclass_support_of(inner) != "each" or getattr(inner, "negations", False):
+    if spec_of(inner).multiclass_support != "each" or getattr(inner, "negations", False):
         raise InputError(
             f"{mine} takes learners whose weights depend on nothing but their own examples, such as Perceptron, SGD,"
             f" AROW, Winnow, BalancedWinnow and PNormPerceptron, but {inner!r} came."

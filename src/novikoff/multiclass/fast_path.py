@@ -17,16 +17,12 @@ from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
 from novikoff.base.internals import (
-    build_loss,
     check_settings_unchanged,
-    feature_range_of,
     inner_learner_of,
     setting_defaults_of,
-    unseen_weight_of,
-    weight_scale_of,
+    spec_of,
 )
 from novikoff.base.raw_rows import has_raw_dicts
-from novikoff.base.state_scoring import StateScoredClassifier
 from novikoff.core.feature_sample import NEXT, record_row
 from novikoff.core.multiclass import weight_matrix as table
 from novikoff.core.multiclass.decoding import score_and_predict_rows
@@ -71,8 +67,8 @@ def filter_terms(
 
 class MulticlassFastPath:
     def __init__(self, model: Any, state: Any, old: MulticlassFastPath | None = None) -> None:
-        self.estimator, inner = model.estimator, inner_learner_of(model)
-        self.judged = isinstance(inner, StateScoredClassifier)
+        self.estimator, inner, spec = model.estimator, inner_learner_of(model), spec_of(model)
+        self.judged = not spec.scores_by_weights
         alike = old is not None and type(old.estimator) is type(self.estimator)
         self.mine: Any = old.mine if old and alike else attrgetter("estimator", *sorted(setting_defaults_of(model)))
         self.theirs: Any = old.theirs if old and alike else attrgetter("tie", *sorted(setting_defaults_of(inner)))
@@ -81,12 +77,12 @@ class MulticlassFastPath:
         self.settings_unchanged: bool = (
             old.settings_unchanged if old and as_before else has_unchanged_settings(model, state)
         )
-        self.scheme, self.rule, self.scale = model._scheme(state.labels), build_loss(model), weight_scale_of(model)
+        self.scheme, self.rule, self.scale = model._scheme(state.labels), spec.loss, spec.weight_scale
         self.state: Any = state
         self.updater, self.features, self.names = state.updater, state.features, state.names
         self.labels, self.known, self.column_counters = state.labels, len(state.labels), state.column_counters
         self.stride, self.in_use, self.spare = state.stride, model._n_used_columns(state), model._scratch_size(state)
-        self.unseen, self.range = unseen_weight_of(model, state), feature_range_of(model)
+        self.unseen, self.range = spec.unseen_weight_in(state), spec.feature_range
         self.largest, self.bias = max_sq_norm.function(state.updater.weights), float(state.updater.bias)
         self.starts, self.code = np.zeros(2, np.int64), np.zeros(1, np.int64)
         self.wants = Targets(self.code)

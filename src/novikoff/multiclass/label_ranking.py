@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, Literal, final
+from typing import Any, Literal, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,108 +34,6 @@ __all__ = ["LabelRanking"]
 BOUND_NOTE = "it bounds examples with a preference that is not met, not such preferences; ‖x_ij‖² = 2‖x‖²"
 
 PreferencePairs = list[tuple[Any, Any]]
-
-
-@final
-class LabelRanking(MulticlassClassifier):
-    """Ranks labels; each example says which are preferred to which.
-
-    What an example says is a list of labels, the best first; a dict of label → grade, higher grades preferred to lower
-    ones; or a set of pairs (i, j), i preferred to j. Labels that it does not speak of are not compared.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The binary learner, AROW() where none is given. Its settings are those of the whole.
-    update : str
-        Which of the preferences that are not met are learned from: top, uniform or proportional.
-
-    Examples
-    --------
-    >>> from novikoff import LabelRanking, Perceptron
-    >>> X, y = [[1, 0], [0, 1]], [["tea", "milk", "wine"], {"wine": 2, "milk": 1, "tea": 1}]
-    >>> model = LabelRanking(Perceptron(passes=20)).fit(X, y)
-    >>> model.predict([[1, 0]]), model.predict_one({1: 1.0})[0]
-    ([['tea', 'milk', 'wine']], 'wine')
-    """
-
-    _outcome_type = "preferences"
-
-    _predicts_one_label = False
-
-    def __init__(
-        self,
-        estimator: OnlineClassifier | None = None,
-        *,
-        update: Literal["top", "uniform", "proportional"] = "uniform",
-    ) -> None:
-        self.estimator = estimator
-        self.update = update
-
-    def _check_settings(self) -> None:
-        check_choice(UPDATE_NAMES, update=self.update)
-
-    def _check_learner(self) -> None:
-        check_preference_learner(self, self.update)
-
-    def _scheme(self, classes: ClassLabels) -> Scheme:
-        return Scheme(LABEL_RANKING, update=UPDATE_NAMES.index(self.update))
-
-    def _scratch_size(self, state: Any) -> int:
-        return max(super()._scratch_size(state), len(state.labels) ** 2)
-
-    def _encode_labels(self, y: Any, examples: int, known: ClassLabels | None = None) -> tuple[LabelSets, ClassLabels]:
-        if y is None:
-            raise InputError("requires y to be passed, but the target y is None: give preferences for each row.")
-        preferences = [parse_preferences(one) for one in y]
-        validation.check_same_length(examples, len(preferences))
-        if known is None:
-            known = ClassLabels(
-                sort_labels({to_plain_label(label) for pairs in preferences for pair in pairs for label in pair})
-            )
-        return encode_pairs(preferences, known)
-
-    def _encode_label(self, y: Any, known: Any) -> tuple[Any, Any]:
-        return encode_pairs([parse_preferences(y)], known)
-
-    def _encode_targets(self, codes: Any) -> Targets:
-        return Targets(NO_INDICES, codes.starts, codes.members)
-
-    def _decide(self, scores: NDArray[np.float64]) -> Any:
-        shown, _ = self._class_scores(scores)
-        known = self._require_fitted().labels.known()
-        return [[known[c] for c in np.argsort(-row, kind="stable")] for row in shown]
-
-    def _format_label(self, label: Any) -> str:
-        return " > ".join(map(str, label))
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """What speaks for each label, in the order of classes_."""
-        return self._class_scores(OnlineClassifier.decision_function(self, X))[0]
-
-    def predict(self, X: Any) -> Any:
-        """For each row all labels, the highest first."""
-        return self._decide(OnlineClassifier.decision_function(self, X))
-
-    def predict_one(self, x: Any) -> Any:
-        """Return all labels, the highest first, or None before the first example was learned."""
-        return None if self._state is None else self._decide(self._score_columns(x))[0]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The mean share of preferences that are met, over the rows that have any."""
-        known = self._require_fitted().labels.known()
-        scores, preferences, shares = self.decision_function(X), list(y), []
-        validation.check_same_length(len(scores), len(preferences))
-        for row, one in zip(scores, preferences, strict=True):
-            grades, pairs = dict(zip(known, row, strict=True)), parse_preferences(one)
-            met = [grades.get(a, -np.inf) > grades.get(b, -np.inf) for a, b in pairs]
-            shares.append(float(np.mean(met)) if met else np.nan)
-        counts = ~np.isnan(shares)
-        weights = None if sample_weight is None else np.asarray(sample_weight)[counts]
-        return float(np.average(np.array(shares)[counts], weights=weights)) if counts.any() else np.nan
-
-    def bounds(self) -> Sequence[Bound]:
-        return build_preference_bounds(self, BOUND_NOTE)
 
 
 def parse_preferences(one: Any) -> PreferencePairs:
@@ -168,11 +66,123 @@ def _parse_pairs(one: Any) -> PreferencePairs:
     return list(combinations(preferences, 2))
 
 
-def encode_pairs(preferences: list[PreferencePairs], known: ClassLabels) -> tuple[LabelSets, ClassLabels]:
-    """Pairs as numbers of labels, two for each, and the labels that are known then."""
-    known, starts, members = known.copy(), [0], list[int]()
-    for pairs in preferences:
-        for pair in pairs:
-            members += [known.number(label) for label in pair]
-        starts.append(len(members))
-    return LabelSets(np.array(starts, np.int64), np.array(members, np.int64)), known
+class PreferenceLabels(ClassLabels):
+    """Labels of which each example prefers some to others."""
+
+    @staticmethod
+    def parse(y: Any, examples: int) -> list[PreferencePairs]:
+        """Return the preferences of each example, as pairs."""
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None: give preferences for each row.")
+        preferences = [parse_preferences(one) for one in y]
+        validation.check_same_length(examples, len(preferences))
+        return preferences
+
+    @classmethod
+    def found(cls, y: list[PreferencePairs]) -> tuple[LabelSets, Self]:
+        """Return the pairs of each example as numbers, and the labels, sorted: there are no others."""
+        labels = {to_plain_label(label) for pairs in y for pair in pairs for label in pair}
+        return cls(sort_labels(labels)).encode(y)
+
+    def encode(self, y: list[PreferencePairs]) -> tuple[LabelSets, Self]:
+        """Return the pairs of each example as numbers, two for each, and the labels that are known then."""
+        known, starts, members = self.copy(), [0], list[int]()
+        for pairs in y:
+            for pair in pairs:
+                members += [known.number(label) for label in pair]
+            starts.append(len(members))
+        return LabelSets(np.array(starts, np.int64), np.array(members, np.int64)), known
+
+    def encode_one(self, label: Any) -> tuple[LabelSets, Self]:
+        """Return the pairs of one example as numbers, and the labels that are known then."""
+        return self.encode([parse_preferences(label)])
+
+    def format(self, label: Any) -> str:
+        """Return a ranking, predicted or given, as a text."""
+        return " > ".join(map(str, label))
+
+
+@final
+class LabelRanking(MulticlassClassifier):
+    """Ranks labels; each example says which are preferred to which.
+
+    What an example says is a list of labels, the best first; a dict of label → grade, higher grades preferred to lower
+    ones; or a set of pairs (i, j), i preferred to j. Labels that it does not speak of are not compared.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The binary learner, AROW() where none is given. Its settings are those of the whole.
+    update : str
+        Which of the preferences that are not met are learned from: top, uniform or proportional.
+
+    Examples
+    --------
+    >>> from novikoff import LabelRanking, Perceptron
+    >>> X, y = [[1, 0], [0, 1]], [["tea", "milk", "wine"], {"wine": 2, "milk": 1, "tea": 1}]
+    >>> model = LabelRanking(Perceptron(passes=20)).fit(X, y)
+    >>> model.predict([[1, 0]]), model.predict_one({1: 1.0})[0]
+    ([['tea', 'milk', 'wine']], 'wine')
+    """
+
+    _outcome_type = "preferences"
+    _label_type = PreferenceLabels
+    _has_single_labels = False
+    _predicts_one_label = False
+
+    def __init__(
+        self,
+        estimator: OnlineClassifier | None = None,
+        *,
+        update: Literal["top", "uniform", "proportional"] = "uniform",
+    ) -> None:
+        self.estimator = estimator
+        self.update = update
+
+    def _check_settings(self) -> None:
+        check_choice(UPDATE_NAMES, update=self.update)
+
+    def _check_learner(self) -> None:
+        check_preference_learner(self, self.update)
+
+    def _scheme(self, classes: ClassLabels) -> Scheme:
+        return Scheme(LABEL_RANKING, update=UPDATE_NAMES.index(self.update))
+
+    def _scratch_size(self, state: Any) -> int:
+        return max(super()._scratch_size(state), len(state.labels) ** 2)
+
+    def _encode_targets(self, codes: Any) -> Targets:
+        return Targets(NO_INDICES, codes.starts, codes.members)
+
+    def _decide(self, scores: NDArray[np.float64]) -> Any:
+        shown, _ = self._class_scores(scores)
+        known = self._require_fitted().labels.known()
+        return [[known[c] for c in np.argsort(-row, kind="stable")] for row in shown]
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """What speaks for each label, in the order of classes_."""
+        return self._class_scores(OnlineClassifier.decision_function(self, X))[0]
+
+    def predict(self, X: Any) -> Any:
+        """For each row all labels, the highest first."""
+        return self._decide(OnlineClassifier.decision_function(self, X))
+
+    def predict_one(self, x: Any) -> Any:
+        """Return all labels, the highest first, or None before the first example was learned."""
+        return None if self._state is None else self._decide(self._score_columns(x))[0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The mean share of preferences that are met, over the rows that have any."""
+        known = self._require_fitted().labels.known()
+        scores, preferences, shares = self.decision_function(X), list(y), []
+        validation.check_same_length(len(scores), len(preferences))
+        for row, one in zip(scores, preferences, strict=True):
+            grades, pairs = dict(zip(known, row, strict=True)), parse_preferences(one)
+            met = [grades.get(a, -np.inf) > grades.get(b, -np.inf) for a, b in pairs]
+            shares.append(float(np.mean(met)) if met else np.nan)
+        counts = ~np.isnan(shares)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[counts]
+        return float(np.average(np.array(shares)[counts], weights=weights)) if counts.any() else np.nan
+
+    def bounds(self) -> Sequence[Bound]:
+        return build_preference_bounds(self, BOUND_NOTE)

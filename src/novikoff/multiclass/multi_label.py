@@ -13,7 +13,7 @@ Source    Har-Peled, Roth and Zimak 2002; Fürnkranz, Hüllermeier, Loza Mencía
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, final
+from typing import Any, Literal, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,9 @@ from novikoff.data.labels.binary_labels import to_plain_label
 from novikoff.data.labels.class_labels import ClassLabels, LabelSets, sort_labels
 from novikoff.errors import InputError, LabelError
 from novikoff.meta.base import check_preference_learner
-from novikoff.multiclass.base import check_column_learner
+from novikoff.multiclass.base import MulticlassClassifier, check_column_learner
+from novikoff.multiclass.column_bounds import ONE_PER_MISTAKE
 from novikoff.multiclass.pairwise_bounds import build_preference_bounds
-from novikoff.multiclass.reduction import Reduction
 from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["MultiLabel"]
@@ -37,8 +37,63 @@ __all__ = ["MultiLabel"]
 BOUND_NOTE = "it bounds examples whose set is not predicted whole, not the Hamming loss; ‖x_ij‖² = 2‖x‖²"
 
 
+def parse_label_sets(y: Any) -> list[list[Any]]:
+    """The labels of each row: y has lists of them, or is a matrix of 0 and 1."""
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None: give a set of labels for each row.")
+    if hasattr(y, "toarray") or hasattr(y, "to_numpy"):
+        y = y.toarray() if hasattr(y, "toarray") else y.to_numpy()
+    if isinstance(y, np.ndarray) and y.dtype != object:
+        if y.ndim != 2 or not np.isin(y, (0, 1)).all():
+            raise InputError("y must be a list of sets of labels, or a matrix of 0 and 1 with a column for each label.")
+        return [np.flatnonzero(row).tolist() for row in y]
+    return [parse_label_set(labels) for labels in y]
+
+
+def parse_label_set(labels: Any) -> list[Any]:
+    """The labels of one row; those of a set, which has no order, are sorted: their numbers must not change from run to
+    run."""
+    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+        raise LabelError(f"A set of labels is a list or a set of them, but {labels!r} came: write [{labels!r}].")
+    return sort_labels(labels) if isinstance(labels, set | frozenset) else list(labels)
+
+
+class SetLabels(ClassLabels):
+    """Labels of which each example has any number."""
+
+    @staticmethod
+    def parse(y: Any, examples: int) -> list[list[Any]]:
+        """Return the labels of each example."""
+        sets = parse_label_sets(y)
+        validation.check_same_length(examples, len(sets))
+        return sets
+
+    @classmethod
+    def found(cls, y: list[list[Any]]) -> tuple[LabelSets, Self]:
+        """Return the numbers of the labels of each example, and the labels, sorted: there are no others."""
+        return cls(sort_labels({to_plain_label(label) for labels in y for label in labels})).encode(y)
+
+    def encode(self, y: list[list[Any]]) -> tuple[LabelSets, Self]:
+        """Return the numbers of the labels of each example, and the labels that are known then."""
+        return self.encode_sets(y)
+
+    def encode_one(self, label: Any) -> tuple[LabelSets, Self]:
+        """Return the numbers of the labels of one example, and the labels that are known then."""
+        return self.encode_sets([parse_label_set(label)])
+
+    def build_encoder(self, left_out: Any) -> Any:
+        """Return an encoder of labels in files; `left_out` counts examples without a label."""
+        from novikoff.data.labels.label_encoding import MultilabelEncoder
+
+        return MultilabelEncoder(self, leave_out=left_out)
+
+    def format(self, label: Any) -> str:
+        """Return a set of labels, predicted or given, as a text."""
+        return ",".join(sorted(map(str, label if isinstance(label, list) else [label])))
+
+
 @final
-class MultiLabel(Reduction):
+class MultiLabel(MulticlassClassifier):
     """Any number of labels for an example, none included.
 
     y is a list of sets or lists of labels, one for each row, or a matrix of 0 and 1 with a column for each label.
@@ -59,6 +114,8 @@ class MultiLabel(Reduction):
     [['wet'], ['cold', 'wet'], []]
     """
 
+    _label_type = SetLabels
+    _has_single_labels = False
     _predicts_one_label = False
 
     def __init__(
@@ -84,21 +141,6 @@ class MultiLabel(Reduction):
             return Scheme(BINARY_RELEVANCE, TIE_SIGNS[self._inner_learner.tie])
         return Scheme(THRESHOLDED_LABELS, update=UPDATE_NAMES.index(self.update))
 
-    def _encode_labels(self, y: Any, examples: int, known: ClassLabels | None = None) -> tuple[LabelSets, ClassLabels]:
-        sets = parse_label_sets(y)
-        validation.check_same_length(examples, len(sets))
-        if known is None:
-            known = ClassLabels(sort_labels({to_plain_label(label) for labels in sets for label in labels}))
-        return known.encode_sets(sets)
-
-    def _encode_label(self, y: Any, known: ClassLabels) -> tuple[LabelSets, ClassLabels]:
-        return known.encode_sets([parse_label_set(y)])
-
-    def _label_reader(self, labels: Any, left_out: Any) -> Any:
-        from novikoff.data.labels.label_encoding import MultilabelEncoder
-
-        return MultilabelEncoder(labels, leave_out=left_out)
-
     def _encode_targets(self, codes: Any) -> Targets:
         return Targets(NO_INDICES, codes.starts, codes.members)
 
@@ -107,9 +149,6 @@ class MultiLabel(Reduction):
         known = self._require_fitted().labels.known()
         ties = self.update == "each" and TIE_SIGNS[self._inner_learner.tie] > 0.0
         return [[known[c] for c in np.flatnonzero(row >= 0.0 if ties else row > 0.0)] for row in shown]
-
-    def _format_label(self, label: Any) -> str:
-        return ",".join(sorted(map(str, label if isinstance(label, list) else [label])))
 
     def _column_names(self) -> list[str]:
         return super()._column_names() if self.update == "each" else ["(threshold)", *super()._column_names()]
@@ -145,23 +184,5 @@ class MultiLabel(Reduction):
     def bounds(self) -> Sequence[Bound]:
         return super().bounds() if self.update == "each" else build_preference_bounds(self, BOUND_NOTE)
 
-
-def parse_label_sets(y: Any) -> list[list[Any]]:
-    """The labels of each row: y has lists of them, or is a matrix of 0 and 1."""
-    if y is None:
-        raise InputError("requires y to be passed, but the target y is None: give a set of labels for each row.")
-    if hasattr(y, "toarray") or hasattr(y, "to_numpy"):
-        y = y.toarray() if hasattr(y, "toarray") else y.to_numpy()
-    if isinstance(y, np.ndarray) and y.dtype != object:
-        if y.ndim != 2 or not np.isin(y, (0, 1)).all():
-            raise InputError("y must be a list of sets of labels, or a matrix of 0 and 1 with a column for each label.")
-        return [np.flatnonzero(row).tolist() for row in y]
-    return [parse_label_set(labels) for labels in y]
-
-
-def parse_label_set(labels: Any) -> list[Any]:
-    """The labels of one row; those of a set, which has no order, are sorted: their numbers must not change from run to
-    run."""
-    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
-        raise LabelError(f"A set of labels is a list or a set of them, but {labels!r} came: write [{labels!r}].")
-    return sort_labels(labels) if isinstance(labels, set | frozenset) else list(labels)
+    def _mistakes_per_column(self) -> tuple[float, str] | None:
+        return ONE_PER_MISTAKE if self.update == "each" else None

@@ -12,14 +12,14 @@ from typing import final
 from novikoff.base.online_classifier import TIE_SIGNS, OnlineClassifier
 from novikoff.core.multiclass.schemes import ONE_VS_REST, Scheme
 from novikoff.data.labels.class_labels import ClassLabels
-from novikoff.multiclass.base import check_column_learner
-from novikoff.multiclass.reduction import Reduction
+from novikoff.multiclass.base import MulticlassClassifier, check_column_learner
+from novikoff.multiclass.column_bounds import ONE_PER_MISTAKE
 
 __all__ = ["OneVsAll"]
 
 
 @final
-class OneVsAll(Reduction):
+class OneVsAll(MulticlassClassifier):
     """For each class a binary learner that tells it from all others; the highest score wins.
 
     All learners are done in one go, their weights side by side, and give the same bytes as if each stood alone.
@@ -37,6 +37,8 @@ class OneVsAll(Reduction):
     ['up', 'right', 'left']
     """
 
+    _outcome_type = "columns"
+
     def __init__(self, estimator: OnlineClassifier | None = None) -> None:
         self.estimator = estimator
 
@@ -45,3 +47,6 @@ class OneVsAll(Reduction):
 
     def _scheme(self, classes: ClassLabels) -> Scheme:
         return Scheme(ONE_VS_REST, TIE_SIGNS[self._inner_learner.tie])
+
+    def _mistakes_per_column(self) -> tuple[float, str]:
+        return ONE_PER_MISTAKE

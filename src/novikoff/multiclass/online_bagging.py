@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from novikoff.base.online_classifier import TIE_SIGNS
 from novikoff.core.multiclass.schemes import ONLINE_BAGGING, Scheme
 from novikoff.data.labels.class_labels import ClassLabels
+from novikoff.multiclass.base import MulticlassClassifier
 from novikoff.multiclass.online_ensemble import OnlineEnsemble
 
 __all__ = ["OnlineBagging"]
 
 
 @final
-class OnlineBagging(OnlineEnsemble):
+class OnlineBagging(OnlineEnsemble, MulticlassClassifier):
     """Bagging for streams: members that learn each example k times, k drawn from Poisson's distribution of mean 1.
 
     Each member tells every class from all others by a binary learner (one-vs-all); new classes may come at any time.

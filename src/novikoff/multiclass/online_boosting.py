@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from novikoff.base.online_classifier import TIE_SIGNS
 from novikoff.core.multiclass.schemes import ONLINE_BOOSTING, Scheme
 from novikoff.data.labels.class_labels import ClassLabels
+from novikoff.multiclass.base import MulticlassClassifier
 from novikoff.multiclass.online_ensemble import OnlineEnsemble
 from novikoff.schema import INFINITY, ArraySpec, InRange
 
@@ -28,7 +29,7 @@ __all__ = ["OnlineBoosting"]
 
 
 @final
-class OnlineBoosting(OnlineEnsemble):
+class OnlineBoosting(OnlineEnsemble, MulticlassClassifier):
     """Boosting for streams: each member learns an example the more often, the more those before it got it wrong.
 
     The theorem of AdaBoost is not shown for it: it bounds the error on examples whose weights are all known, and a

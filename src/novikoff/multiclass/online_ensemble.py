@@ -13,6 +13,7 @@ from novikoff.base.estimator import check_positive_int, check_seed
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.core.counter_rng import uniform
 from novikoff.data.rows import Rows, slice_rows
+from novikoff.meta.base import MetaEstimator
 from novikoff.multiclass.base import MulticlassClassifier, check_column_learner
 from novikoff.schema import MAX_COUNT, ArraySpec, InRange, Schema
 from novikoff.theory.bound_declaration import Bound
@@ -20,10 +21,14 @@ from novikoff.theory.bound_declaration import Bound
 BLOCK_ROWS = 4096  # rows whose draws are made at once
 
 
-class OnlineEnsemble(MulticlassClassifier):
-    """Abstract. The draws for a row depend on the seed, on how many rows came before, and on the member."""
+class OnlineEnsemble(MetaEstimator):
+    """A scheme whose members learn each example a random number of times; precedes `MulticlassClassifier`. Abstract.
+
+    The draws for a row depend on the seed, on how many rows came before, and on the member.
+    """
 
     _outcome_type = "columns"
+    _has_single_labels = False
 
     def __init__(
         self, estimator: OnlineClassifier | None = None, *, n_estimators: int = 10, random_state: int = 0
@@ -36,11 +41,12 @@ class OnlineEnsemble(MulticlassClassifier):
         check_positive_int(n_estimators=self.n_estimators)
         check_seed(random_state=self.random_state)
 
-    def _check_learner(self) -> None:
+    def _check_learner(self: Any) -> None:
         check_column_learner(self, own_time=True)
 
-    def _extra_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
-        return {**super()._extra_schemas(features, present), "more.": Schema(self._extra_arrays_schema())}
+    def _extra_schemas(self: Any, features: int, present: Collection[str]) -> dict[str, Schema]:
+        schemas = MulticlassClassifier._extra_schemas(self, features, present)
+        return {**schemas, "more.": Schema(self._extra_arrays_schema())}
 
     def _extra_arrays_schema(self) -> dict[str, ArraySpec]:
         return {"offered": ArraySpec("int64", 1, checks=[InRange(0, MAX_COUNT)], optional=True)}
@@ -52,7 +58,7 @@ class OnlineEnsemble(MulticlassClassifier):
     def _with_draws(self, state: Any, scheme: Any, draws: NDArray[np.float64]) -> Any:
         """The scheme with the draws of some rows."""
 
-    def _run_loop(self, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], canonical: bool) -> int:
+    def _run_loop(self: Any, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], canonical: bool) -> int:
         offered = state.more.setdefault("offered", np.zeros(1, np.int64))
         for start in range(0, len(signs), BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, len(signs))
@@ -66,11 +72,11 @@ class OnlineEnsemble(MulticlassClassifier):
                 return start + taken
         return len(signs)
 
-    def _scratch_size(self, state: Any) -> int:
-        return super()._scratch_size(state) + int(self.n_estimators)
+    def _scratch_size(self: Any, state: Any) -> int:
+        return MulticlassClassifier._scratch_size(self, state) + int(self.n_estimators)
 
-    def _column_names(self) -> list[str]:
-        labels = super()._column_names()
+    def _column_names(self: Any) -> list[str]:
+        labels = MulticlassClassifier._column_names(self)
         return [f"{label}, member {m + 1}" for label in labels for m in range(int(self.n_estimators))]
 
     def bounds(self) -> Sequence[Bound]:

@@ -21,8 +21,7 @@ from novikoff.base.online_classifier import TIE_SIGNS, OnlineClassifier
 from novikoff.core.multiclass.schemes import OUTPUT_CODE, Scheme
 from novikoff.data.labels.class_labels import ClassLabels
 from novikoff.errors import InputError
-from novikoff.multiclass.base import check_column_learner
-from novikoff.multiclass.reduction import Reduction
+from novikoff.multiclass.base import MulticlassClassifier, check_column_learner
 
 __all__ = ["OutputCode"]
 
@@ -32,7 +31,7 @@ WORD_CANDIDATES = 64  # random words of which the one farthest from those before
 
 
 @final
-class OutputCode(Reduction):
+class OutputCode(MulticlassClassifier):
     """Every class has a code word, and for each bit there is a binary learner.
 
     Parameters
@@ -57,6 +56,8 @@ class OutputCode(Reduction):
     >>> model.predict([[0, 5], [5, 0], [-5, 0]]).tolist()
     ['up', 'right', 'left']
     """
+
+    _outcome_type = "columns"
 
     def __init__(
         self,

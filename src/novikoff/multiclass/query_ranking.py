@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from typing import Any, Literal, Self, final
 
 import numpy as np
@@ -21,21 +22,18 @@ from novikoff.base.estimator import check_choice
 from novikoff.base.file_training import EncodedBatch, FileTrainer
 from novikoff.base.internals import (
     build_empty_labels,
-    build_loss,
     build_state,
-    build_updater,
     check_settings,
     ensure_capacity,
-    feature_range_of,
     preference_bounds_of,
-    schema_of,
     set_state,
-    weight_scale_of,
+    spec_of,
 )
-from novikoff.base.linear_weights import LinearModel
+from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.base.raw_rows import encode_raw_batch
+from novikoff.base.scoring import LoopScorer, build_weight_scorer, final_weights
 from novikoff.core.multiclass.pairwise_gradients import UPDATE_NAMES
 from novikoff.core.ranking_loop import Queries, RankingWorkspace, learn_queries
 from novikoff.data import validation
@@ -82,7 +80,7 @@ class GradedQueries:
 
 
 @final
-class QueryRanking(MetaEstimator, LinearModel):
+class QueryRanking(MetaEstimator, OnlineClassifier):
     """Ranks documents within queries by one vector of weights, learned from preferences.
 
     Parameters
@@ -119,18 +117,6 @@ class QueryRanking(MetaEstimator, LinearModel):
     _outcome_type = "queries"
 
     @property
-    def passes(self) -> int:  # type: ignore[override]
-        return int(self._inner_learner.passes)
-
-    @property
-    def shuffle(self) -> bool:  # type: ignore[override]
-        return bool(self._inner_learner.shuffle)
-
-    @property
-    def _shuffle_seed(self) -> int:
-        return int(self._inner_learner.random_state)
-
-    @property
     def mistake_rows_(self) -> NDArray[np.int64]:
         raise AttributeError("QueryRanking has no mistake_rows_: its mistakes are made on queries, not on rows.")
 
@@ -140,30 +126,19 @@ class QueryRanking(MetaEstimator, LinearModel):
         check_choice(UPDATE_NAMES, update=self.update)
         check_preference_learner(self, self.update)
 
-    def _build_loss(self) -> Any:
-        return build_loss(self._inner_learner)
-
-    def _weight_scale(self) -> float:
-        return float(weight_scale_of(self._inner_learner))
-
-    def _feature_range(self) -> tuple[float, float]:
-        low, high = feature_range_of(self._inner_learner)
-        return low / 2.0, high / 2.0  # differences must be in the learner's range
-
-    def _schema(self, features: int) -> Schema:
-        schema: Schema = schema_of(self._inner_learner, features)
-        return schema
+    def _spec(self) -> LearnerSpec:
+        inner = spec_of(self._inner_learner)
+        low, high = inner.feature_range
+        return inner._replace(
+            build_updater=partial(_build_updater_without_bias, inner),
+            feature_range=(low / 2.0, high / 2.0),  # differences must be in the learner's range
+            has_weights=True,
+            multiclass_support="no",
+        )
 
     def _extra_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
         counts = Entries(unmet=(0, MAX_COUNT), documents=(0, MAX_COUNT))
         return {"more.": Schema({"counts": ArraySpec("int64", 2, checks=[counts], optional=True)})}
-
-    def _build_updater(self, slots: int, dtype: Any) -> Any:
-        updater = build_updater(self._inner_learner, slots, dtype)
-        return updater._replace(**({"dummy": 0.0} if hasattr(updater, "bias_value") else {"bias": 0.0}))
-
-    def _run_settings(self) -> dict[str, Any]:
-        return {"update": self.update, **self._inner_settings()}
 
     # --- Learning ---
 
@@ -247,7 +222,7 @@ class QueryRanking(MetaEstimator, LinearModel):
         counts = state.more.setdefault("counts", np.zeros(2, np.int64))
         taken = learn_queries(
             UPDATE_NAMES.index(self.update),
-            self._build_loss(),
+            self._spec().loss,
             state.updater,
             rows,
             Queries(grades.starts, grades.grades),
@@ -293,8 +268,14 @@ class QueryRanking(MetaEstimator, LinearModel):
 
     # --- Predicting ---
 
+    def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
+        return final_weights(state)
+
+    def _build_loop_scorer(self, state: ModelState) -> LoopScorer:
+        return build_weight_scorer(state, final_weights(state))
+
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """The score of each document."""
+        """Return the score of each document."""
         return self.decision_function(X)
 
     def _format_label(self, label: Any) -> str:
@@ -339,6 +320,12 @@ class QueryRanking(MetaEstimator, LinearModel):
     def _run_facts(self) -> dict[str, Any]:
         counts = self._require_fitted().more.get("counts")
         return {"unmet": 0 if counts is None else int(counts[0])}
+
+
+def _build_updater_without_bias(inner: LearnerSpec, slots: int, dtype: Any) -> Any:
+    """Return an updater of the inner learner without the bias, which is the same for all documents."""
+    updater = inner.build_updater(slots, dtype)
+    return updater._replace(**({"dummy": 0.0} if hasattr(updater, "bias_value") else {"bias": 0.0}))
 
 
 class QueryFileTrainer(FileTrainer):

@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.base.estimator import check_choice, check_positive, check_positive_int
+from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.model_state import NO_GROWTH, ModelState
-from novikoff.base.multiclass_labels import MulticlassOnlineClassifier
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.base.raw_rows import encode_example
+from novikoff.base.sample_weight import SampleWeightMixin
 from novikoff.base.single_example import build_row, parse_known_terms
 from novikoff.core.mlp.initial_weights import add_outputs, build_network, initial_first_layer
 from novikoff.core.mlp.network import N_CLASSES, NEW_CLASS_EXAMPLES, Network, NetworkWorkspace, network_schema
@@ -42,7 +43,7 @@ MAX_LAYER_UNITS = 1 << 16  # units of a layer
 
 
 @final
-class MultilayerPerceptron(MulticlassOnlineClassifier):
+class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
     """Layers of sigmoid units, trained by back-propagation, one example or mini-batch a step.
 
     There is one output unit for each class; a class that comes later gets one then. First weights are random numbers
@@ -83,8 +84,10 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
 
     fit_intercept = True
 
+    _label_type = ClassLabels
     _is_multiclass = True
-    _learns_sparse_only = _scores_sparse_only = True
+    _accepts_multiclass = True
+    _needs_two_classes = False
 
     def __init__(
         self,
@@ -148,7 +151,17 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
 
     # --- Weights and their beginning ---
 
-    def _schema(self, features: int) -> Schema:
+    def _spec(self) -> LearnerSpec:
+        return LearnerSpec(
+            build_updater=self._build_updater,
+            build_schema=self._build_schema,
+            has_weights=False,
+            scores_by_weights=False,
+            learns_dense_rows=False,
+            scores_dense_rows=False,
+        )
+
+    def _build_schema(self, features: int) -> Schema:
         hidden = [int(units) for units in self.hidden_layer_sizes]
         return network_schema(hidden, adagrad=self.schedule == "adagrad", batch=int(self.batch_size))
 
@@ -197,23 +210,9 @@ class MultilayerPerceptron(MulticlassOnlineClassifier):
 
     # --- Learning ---
 
-    def _label_reader(self, labels: Any, left_out: Any) -> Any:
-        """One label against the rest is two sides; all else is classes."""
-        return (
-            OnlineClassifier._label_reader(self, labels, left_out)
-            if isinstance(labels, BinaryLabels)
-            else super()._label_reader(labels, left_out)
-        )
-
     def _labels_from_file(self, listed: list[Any], *, rest: str) -> Any:
+        """Return the labels of a file; one label against the rest is two labels."""
         return BinaryLabels(*listed, rest=rest) if rest else ClassLabels(listed)
-
-    def _format_label(self, label: Any) -> str:
-        return (
-            OnlineClassifier._format_label(self, label)
-            if isinstance(self._require_fitted().labels, BinaryLabels)
-            else str(label)
-        )
 
     def _workspace(self, state: ModelState) -> NetworkWorkspace:
         hidden, classes = int(state.updater.sizes.sum()), len(state.updater.top)

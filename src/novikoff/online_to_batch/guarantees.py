@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from novikoff.base.internals import build_loss, inner_learner_of
+from novikoff.base.internals import inner_learner_of, spec_of
 from novikoff.errors import InputError
 from novikoff.linear.perceptron import Perceptron
 from novikoff.online_to_batch.state import (
@@ -47,7 +47,7 @@ def find_max_changes(model: Any) -> int:
     inner = inner_learner_of(model)
     if not isinstance(inner, Perceptron):
         raise InputError(f"(R/γ)² is the Perceptron's bound: give max_mistakes for {inner!r}.")
-    return online_to_batch.max_mistakes(radius=radius, margin=margin, width=build_loss(inner).margin)
+    return online_to_batch.max_mistakes(radius=radius, margin=margin, width=spec_of(inner).loss.margin)
 
 
 def find_stop_reason(model: Any, state: OnlineToBatchState) -> StopReason:

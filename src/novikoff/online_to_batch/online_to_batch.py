@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any, Literal, cast, final
+from typing import Any, Literal, Self, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,21 +29,21 @@ from numpy.typing import NDArray
 from novikoff.base.estimator import check_choice
 from novikoff.base.internals import (
     build_loop_scorer,
-    build_updater,
     check_settings,
     count_min_errors,
     hypothesis_of,
     is_multiclass,
     run_settings_of,
-    schema_of,
     set_state,
+    spec_of,
     state_of,
     trim_state,
-    unseen_weight_of,
-    weight_scale_of,
 )
+from novikoff.base.learner_spec import LearnerSpec
+from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.base.single_example import learn_as_batch
 from novikoff.boolean.halving import Halving
 from novikoff.core import loop
 from novikoff.core.hypothesis_log import HYPOTHESIS_LOG_SCHEMA, HypothesisLog, compute_votes, replay
@@ -53,8 +53,7 @@ from novikoff.data.rows import Rows, slice_rows
 from novikoff.errors import InputError
 from novikoff.linear.perceptron import Perceptron
 from novikoff.linear.voted_perceptron import VotedPerceptron
-from novikoff.meta.base import check_binary_learner
-from novikoff.meta.wrapped_classifier import WrappedClassifier
+from novikoff.meta.base import MetaEstimator, check_binary_learner
 from novikoff.online_to_batch import guarantees, training
 from novikoff.online_to_batch.state import OnlineToBatchState, choice_schema
 from novikoff.schema import Schema
@@ -68,7 +67,7 @@ METHOD_NAMES = tuple(guarantees.GUARANTEES)
 
 
 @final
-class OnlineToBatch(WrappedClassifier):
+class OnlineToBatch(MetaEstimator, LinearClassifier):
     """A binary learner whose output is a hypothesis with a guarantee for new data.
 
     The learner runs as it does alone: one pass, example by example. The method chooses which of its hypotheses
@@ -112,8 +111,6 @@ class OnlineToBatch(WrappedClassifier):
     >>> model.stopped_, model.examples_used_ < len(X), model.bound_
     (True, True, 0.05)
     """
-
-    _learns_sparse_only = _scores_sparse_only = True
 
     def __init__(
         self,
@@ -162,27 +159,35 @@ class OnlineToBatch(WrappedClassifier):
     def _scheme_info(self) -> dict[str, Any]:
         return {"online_to_batch": self._describe_guarantee()}
 
-    def _weight_scale(self) -> float:
-        return 1.0 if self.method == "vote" else float(weight_scale_of(self._inner_learner))
+    @property
+    def tie(self) -> Any:
+        return self._inner_learner.tie
 
-    def _unseen_weight(self, state: ModelState) -> float:
-        return float(
-            unseen_weight_of(self._inner_learner, state if self.method == "vote" else self._chosen_state(state))
+    def _spec(self) -> LearnerSpec:
+        inner, working = spec_of(self._inner_learner), spec_of(self._working_learner)
+        return working._replace(
+            loss=inner.loss,
+            unseen_weight=None if inner.unseen_weight is None else self._unseen_weight,
+            weight_scale=1.0 if self.method == "vote" else inner.weight_scale,
+            has_weights=True,
+            scores_by_weights=False,
+            multiclass_support="no",
+            learns_dense_rows=False,
+            learns_dense_examples=False,
+            learns_dense_columns=False,
+            scores_dense_rows=False,
         )
 
-    def _schema(self, features: int) -> Schema:
-        schema: Schema = schema_of(self._working_learner, features)
-        return schema
+    def _unseen_weight(self, state: ModelState) -> float:
+        chosen = state if self.method == "vote" else self._chosen_state(state)
+        return spec_of(self._inner_learner).unseen_weight_in(chosen)
 
     def _extra_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
         most = guarantees.find_max_changes(self) if self.method == "next-stretch" else 0
         kept = {"changes.": HYPOTHESIS_LOG_SCHEMA} if self.method in ("penalised", "vote") else {}
-        chosen = {"chosen.": self._schema(features)} if "chosen.weights" in present else {}
+        chosen = {"chosen.": self._spec().build_schema(features)} if "chosen.weights" in present else {}
         choice = choice_schema(self.method, most_changes=most, max_hypotheses=int(self.max_hypotheses))
         return {**kept, "choice.": choice, **chosen}
-
-    def _build_updater(self, slots: int, dtype: Any) -> Any:
-        return build_updater(self._working_learner, slots, dtype)
 
     def _check_all(self) -> None:
         check_binary_learner(self.estimator, type(self).__name__)
@@ -229,6 +234,11 @@ class OnlineToBatch(WrappedClassifier):
 
     # --- Learning ---
 
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learn one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array."""
+        learn_as_batch(self, x, y)  # the loop of the method sees all examples
+        return self
+
     def _build_state(self, features: int, dtype: Any, names: list[str] | None, labels: Any) -> OnlineToBatchState:
         self._check_all()  # whoever makes a run of settings from a document may not have done so
         state = OnlineToBatchState(**vars(super()._build_state(features, dtype, names, labels)))
@@ -268,8 +278,8 @@ class OnlineToBatch(WrappedClassifier):
     def _first_updater(self, state: OnlineToBatchState) -> Any:
         """The learner's first hypothesis, in arrays of its own."""
         if state.first is None or len(state.first.weights) != len(state.updater.weights):
-            fixed = self._fixed_width_reason() is not None  # there may be more slots than features, but no room
-            state.first = self._build_updater((state.features if fixed else state.room) + 1, state.kind)
+            fixed = self._spec().fixed_width_reason is not None  # there may be more slots than features, but no room
+            state.first = self._spec().build_updater((state.features if fixed else state.room) + 1, state.kind)
         return copy_updater(state.first)
 
     def _chosen_state(self, state: Any) -> ModelState:
@@ -401,4 +411,5 @@ class OnlineToBatch(WrappedClassifier):
         return state.to_tensors(chosen)
 
     def _state_from_file(self, state: ModelState, tensors: dict[str, NDArray[Any]]) -> OnlineToBatchState:
-        return OnlineToBatchState.from_tensors(state, self._build_updater(state.features + 1, state.kind), tensors)
+        updater = self._spec().build_updater(state.features + 1, state.kind)
+        return OnlineToBatchState.from_tensors(state, updater, tensors)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.base.internals import build_loss, feature_range_of, run_linear_loop
+from novikoff.base.internals import run_linear_loop, spec_of
 from novikoff.base.online_classifier import TIE_SIGNS
 from novikoff.core import loop
 from novikoff.core.hypothesis_log import HypothesisLog, add_candidates, count_candidate_mistakes, learn_and_log
@@ -36,7 +36,7 @@ BLOCK_ROWS = 4096  # rows between two checks of the space for changes
 
 
 def start_run(model: Any, state: OnlineToBatchState) -> LearningRun:
-    return LearningRun(build_loss(model), state.updater, state.features + 1, TIE_SIGNS[model.tie], state.ledger.book)
+    return LearningRun(spec_of(model).loss, state.updater, state.features + 1, TIE_SIGNS[model.tie], state.ledger.book)
 
 
 def start_replay(model: Any, state: OnlineToBatchState) -> LearningRun:
@@ -139,7 +139,7 @@ def _count_later_mistakes(model: Any, state: OnlineToBatchState, block: RowBlock
     valid = loop.score_rows_with_updater(
         copy_updater(state.updater), block.rows, state.features + 1, block.canonical, scores
     )
-    valid = first_out_of_range(block.rows, valid, *feature_range_of(model))
+    valid = first_out_of_range(block.rows, valid, *spec_of(model).feature_range)
     wrong = find_wrong(scores[:valid], block.labels[:valid], TIE_SIGNS[model.tie])
     is_example = np.ones(valid, bool) if not len(block.weights) else block.weights[:valid] != 0.0
     state.counts[LATER_EXAMPLES] += np.count_nonzero(is_example)

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.base.internals import inner_learner_of, outcome_type_of, require_state
+from novikoff.base.internals import inner_learner_of, outcome_type_of, require_state, spec_of
 from novikoff.base.online_classifier import OnlineClassifier
-from novikoff.base.state_scoring import StateScoredClassifier
 from novikoff.certificates.certificate import Certificate
 from novikoff.certificates.data_source import DataSource
 from novikoff.certificates.margin_histogram import Histogram, build_histograms
@@ -128,7 +127,7 @@ def _margin_histograms(
     A model that predicts by a vote, such as Auto, may have weights, but its errors are not those of the weights.
     """
     state = require_state(model)
-    votes = isinstance(inner_learner_of(model), StateScoredClassifier)
+    votes = not spec_of(inner_learner_of(model)).scores_by_weights
     nothing: NDArray[np.floating] = np.zeros(1)
     witness = nothing if chosen is None else certificate.witness(chosen)
     space = find_space(model)

@@ -334,7 +334,7 @@ def check_same_predictions(model: Any, bulk: BatchEngine, asked: list[dict[str, 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=slow_unless(n in QUICK)) for n in ALL_LEARNERS])
 def test_every_learner_learns_and_predicts_batches_as_single_examples(name: str) -> None:
     examples = stream(3, name)
-    if ALL_LEARNERS[name]._fixed_width_reason() is not None:
+    if ALL_LEARNERS[name]._spec().fixed_width_reason is not None:
         with pytest.raises(ExampleError):
             learn_lines(make_learner(name), BatchEngine(), to_lines(examples))
         return

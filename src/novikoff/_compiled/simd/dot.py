@@ -1,23 +1,26 @@
-"""What ordinary compiled Python can't say: unchecked access to arrays, and sums in eight lanes.
+"""Dot products in eight lanes, range checks and unchecked array access, as LLVM code.
 
-A strict compiler may not reorder a sum of floating-point numbers, so a plain loop is as slow as its chain of additions.
-Here the order is fixed by hand instead: term k goes to lane k mod 8, whole groups of eight at a time; the terms after
+A strict compiler may not reorder a sum of floating-point numbers, so that a plain loop is as slow as its chain of
+additions. Here the order is fixed by hand: term k goes to lane k mod 8, whole groups of eight at a time; terms after
 the last whole group go to the last lanes; the lanes are added as a tree. Fewer than eight terms are added one after
-another. Every sum of products in novikoff has this order, so that all ways through the library give the same bytes.
+another. Every sum of products in novikoff has this order, so that all paths through the library give the same bytes.
 
-A value of 0 is no term: it has no number k. The sums don't leave zeros out, they tell of them, by a Σ x² that is NaN;
-the row is then refused, and comes again without its zeros (see `data/canonical_rows.py`, `core/loop.py`). To compare
-values that are loaded anyway costs next to nothing.
+Explicit zeros are not terms and have no number k. The sums do not skip them: they report them by a Σ x² that is NaN,
+and the caller repeats the row without its zeros (see `data/canonical_rows.py`, `core/loop.py`). Comparing values that
+are loaded anyway costs next to nothing.
 
-Each function is written twice: as Python, which says what it means and runs when Numba is off, and as LLVM code. Both
-compute in double precision. The product of two float32 numbers is exact in double, so that a fused multiply-add, where
-the machine has one, cannot change the result; for float64 input products and sums stay apart.
+Each function is written twice: as Python, which defines the result and runs when Numba is off, and as LLVM code. Both
+compute in double precision. The product of two float32 numbers is exact in double, so that a fused multiply-add cannot
+change the result; for float64 input products and sums stay apart.
 
-Arguments that stay the same from call to call can be packed into one block: taking a dozen arrays apart costs a small
-call more time than its work.
+Arguments that stay the same from call to call can be packed into one block: unpacking a dozen arrays costs a small call
+more time than its work.
 
-Weights are kept in slots: slot 0 is the bias's, feature j lives in slot j + 1. An array of slots has one column, or two
-of which the first counts here.
+Weights are stored in slots: slot 0 is the bias's, feature j has slot j + 1. An array of weights has one column, or
+several of which the first counts here.
+
+The figures beside the primitives are the time of the same function in plain kernel code (eight scalar sums, or a loop)
+over the time of the LLVM code, measured interleaved in memory on a loaded 2-core machine with AVX-512.
 """
 
 from __future__ import annotations
@@ -72,7 +75,7 @@ def _set_unchecked_code(numba: Any, array: Any, k: Any, value: Any) -> Any:
 
 
 def _prefetch_slot(weights: Any, j: int) -> None:
-    """Changes nothing."""
+    """Change nothing."""
 
 
 def _prefetch_slot_code(numba: Any, weights: Any, j: Any) -> Any:
@@ -92,7 +95,7 @@ def _prefetch_slot_code(numba: Any, weights: Any, j: Any) -> Any:
 
 
 def prefetch(builder: Any, address: Any, nearness: int) -> None:
-    """Asks memory for what is there, to be read; 0 is for once, 3 for as near as can be."""
+    """Emit a prefetch for reading; `nearness` is 0 for data used once, 3 for the nearest cache."""
     from llvmlite import ir
     from numba.core import cgutils
 
@@ -122,7 +125,7 @@ def _dot_and_sq_norm(x: Any, w: Any) -> tuple[float, float]:
 
 
 def sum_in_lanes(terms: Any) -> float:
-    """The sum of terms in the order that the head of this file describes."""
+    """Return the sum of terms in the order that the head of this file describes."""
     if len(terms) < LANES:
         total = np.float64(0.0)
         for term in terms:
@@ -141,7 +144,7 @@ def sum_in_lanes(terms: Any) -> float:
 
 
 def _dense_dot_code(rows: int) -> Any:
-    """For so many rows at once."""
+    """Return the code for this number of rows at once."""
 
     def of(numba: Any, *_: Any) -> Any:
         from numba.core import types
@@ -245,7 +248,7 @@ def _dot_in_lanes(  # noqa: PLR0915 - one piece of machine code
         return group
 
     def ask_ahead(base: Any, k: Any) -> None:
-        """Asks memory for what later rows need, which the processor by itself asks for too late."""
+        """Prefetch what later rows need, which the processor itself requests too late."""
         prefetch(builder, step(base, builder.add(k, number(PREFETCH_TERMS))), 0)
 
     def widened(value: Any, kind: Any) -> Any:
@@ -265,7 +268,7 @@ def _dot_in_lanes(  # noqa: PLR0915 - one piece of machine code
         builder.store(builder.or_(builder.load(zeros), builder.fcmp_ordered("==", x, zero)), zeros)
 
     class Row:
-        """What is added up for one of the rows."""
+        """The sums of one of the rows."""
 
         def __init__(self, base: Any) -> None:
             self.base = base
@@ -282,7 +285,7 @@ def _dot_in_lanes(  # noqa: PLR0915 - one piece of machine code
             return dot, builder.select(has_zeros, ir.Constant(double, math.nan), square)
 
     def take(k: Any, chosen: Any = None) -> None:
-        """Adds a group of terms, or those of them that are chosen."""
+        """Add a group of terms, or those of them that are chosen."""
         for row in all_rows:
             note_zeros(row.zeros, neighbours(row.base, k, LANES))
         for half, lane in enumerate(range(0, LANES, part)):
@@ -358,7 +361,7 @@ def _is_increasing_code(numba: Any, indices: Any, start: Any, stop: Any) -> Any:
 
 
 def _is_increasing_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """LLVM code: eight neighbours at a time are compared with the eight one further on."""
+    """Return LLVM code that compares eight neighbours at a time with the eight one further on."""
     from llvmlite import ir
     from numba.core import cgutils
 
@@ -419,7 +422,7 @@ def _all_in_range_code(numba: Any, values: Any, start: Any, stop: Any, least: An
 
 
 def _all_in_range_vectorized(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """LLVM code: eight values at a time; the last eight may look at some a second time."""
+    """Return LLVM code that checks eight values at a time; the last eight may overlap with earlier ones."""
     from llvmlite import ir
     from numba.core import cgutils
 
@@ -461,8 +464,10 @@ def _all_in_range_vectorized(target: Any, builder: Any, signature: Any, args: An
 
 
 def pack_block(value: Any) -> Any:
-    """Numbers, arrays and tuples of them as one block of 64-bit words, to be taken apart by `unpack_block`. The caller
-    keeps the arrays alive. Without Numba the block is the value itself."""
+    """Return numbers, arrays and tuples of them as one block of 64-bit words, which `unpack_block` reads.
+
+    The caller keeps the arrays alive. Without Numba the block is the value itself.
+    """
     if JIT_DISABLED:
         return value
     words: list[int] = []
@@ -507,7 +512,7 @@ def _unpack_block_code(numba: Any, block: Any, like: Any) -> Any:
 
 
 def _rebuild(target: Any, builder: Any, kind: Any, words: Any) -> Any:
-    """LLVM code for a value of this Numba type from the next words, the inverse of `_add_words`."""
+    """Return LLVM code for a value of this Numba type from the next words, the inverse of `_add_words`."""
     from numba.core import cgutils, types
     from numba.np.arrayobj import populate_array
 
@@ -530,28 +535,43 @@ def _rebuild(target: Any, builder: Any, kind: Any, words: Any) -> Any:
 
 
 get_unchecked = primitive(_get_unchecked, _get_unchecked_code)
-"""array[k], for a k that is known to be inside: no look at the sign of k, no check."""
+"""Return array[k] for a k that is known to be in range, without a check. 0.9 × on w += r·x over sparse rows."""
 
 set_unchecked = primitive(_set_unchecked, _set_unchecked_code)
-"""array[k] = value, likewise; the value is rounded to the array's type."""
+"""Store array[k] = value without a check, rounded to the type of the array. 0.9 × together with `get_unchecked`."""
 
 prefetch_slot = primitive(_prefetch_slot, _prefetch_slot_code)
-"""Asks memory for what is in slot j, which may be any number: it comes sooner then when it is read."""
+"""Prefetch slot j, which may be any number. 1.0 × on sums of 75 random weights out of 16 million."""
 
 dense_dot_and_sq_norm = primitive(_dense_dot, _dense_dot_code(1))
-"""(Σ x·w, Σ x²) of `count` neighbouring values from `start` on with the slots 1, 2, …; NaN for Σ x² where an x is 0."""
+"""Return (Σ x·w, Σ x²) of `count` contiguous values from `start` on with slots 1, 2, …; Σ x² is NaN where an x is 0.
+
+4.2 × at 100 columns in float32, 2.3 × in float64.
+"""
 
 dense_dot_two_rows = primitive(_dense_dot_two, _dense_dot_code(2))
-"""The same of this row and of the next, which comes right after it: four sums."""
+"""Return the sums of this row and of the next contiguous one: four numbers.
+
+1.0–1.1 × over two calls of `dense_dot_and_sq_norm` at 10 to 50 columns in float32.
+"""
 
 sparse_dot_and_sq_norm = primitive(_sparse_dot, _sparse_dot_code)
-"""(Σ x·w, Σ x²) of `count` values from `start` on with the slots that their indices name; NaN as above."""
+"""Return (Σ x·w, Σ x²) of `count` values from `start` on with the slots of their indices; NaN as for dense rows.
+
+0.7 × at 75 terms in float32 and 0.5 × in float64: the gathered loads are slower there than scalar ones.
+"""
 
 is_increasing = primitive(_is_increasing, _is_increasing_code)
-"""Whether the indices from start to stop grow, each above the one before it."""
+"""Return whether the indices from start to stop ascend strictly. 15 × at 75 terms."""
 
 all_in_range = primitive(_all_in_range, _all_in_range_code)
-"""Whether all values from start to stop are from least to most, or 0. The bounds are rounded to the values' type."""
+"""Return whether all values from start to stop are from least to most, or 0.
+
+The bounds are rounded to the type of the values. 10 × at 75 terms in float32, 4.8 × at 100 in float64.
+"""
 
 unpack_block = primitive(_unpack_block, _unpack_block_code)
-"""What was packed into a block; `like` is None, of the type (see `Like`) of the value that it was."""
+"""Return the value that was packed into a block; `like` is None, with the type (see `Like`) of that value.
+
+Plain kernel code cannot read pointers from an array.
+"""

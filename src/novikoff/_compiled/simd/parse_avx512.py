@@ -21,7 +21,7 @@ NUMBER_BYTES, INDEX_BYTES = 16, 8  # bytes of a register for a value, and for th
 
 
 def is_available(target: Any) -> bool:
-    """Whether the machine that Numba compiles for has all that is needed here."""
+    """Return whether the machine that Numba compiles for has the needed features."""
     return cpu_has(target, CPU_FEATURES)
 
 
@@ -48,7 +48,7 @@ class Avx512Builder:
         return self.ir.Constant(kind, [n % 2**bits for n in numbers] * (kind.count // len(numbers)))
 
     def in_each(self, bits: int, width: int) -> Any:
-        """These bits in every group of so many."""
+        """Return these bits in every group of `width`."""
         return self.number(sum(bits << k for k in range(0, 64, width)))
 
     def chosen(self, vector: Any, places: list[int]) -> Any:
@@ -94,18 +94,18 @@ class Avx512Builder:
         return self.b.load(place, align=1)
 
     def table(self, text: Any, base: Any) -> tuple[Any, Any]:
-        """128 bytes from there on."""
+        """Return 128 bytes from there on."""
         at = self.b.zext(base, self.i64)
         return self.loaded(text, at, self.octets), self.loaded(text, self.b.add(at, self.number(64)), self.octets)
 
     def picked(self, table: tuple[Any, Any], ends: Any, which: list[int], width: int) -> Any:
-        """So many bytes up to and with each of these ends, which are numbers of bytes of the table."""
+        """Return `width` bytes up to and with each of these ends, which are positions in the table."""
         places = self.chosen(ends, [k for k in which for _ in range(width)])
         places = self.b.add(places, self.repeated(self.octets, *range(1 - width, 1)))
         return self.call("x86.avx512.vpermi2var.qi.512", self.octets, table[0], places, table[1])
 
     def kept(self, lengths: Any, which: list[int], width: int) -> Any:
-        """The bits of so many bytes before each end; none where there are more than fit."""
+        """Return the bits of the `lengths` bytes before each end; none where there are more than fit."""
         begin = self.b.sub(self.repeated(self.octets, width - 1), lengths)
         begin = self.chosen(begin, [k for k in which for _ in range(width)])
         inside = self.bits(">=", self.repeated(self.octets, *range(width)), begin)
@@ -114,12 +114,12 @@ class Avx512Builder:
     # Numbers
 
     def fours(self, digits: Any, tens: tuple[int, ...], hundreds: tuple[int, ...]) -> Any:
-        """Digits multiplied and added in pairs, and those in pairs."""
+        """Multiply digits and add them in pairs, and those in pairs."""
         pairs = self.call("x86.avx512.pmaddubs.w.512", self.shorts, digits, self.repeated(self.octets, *tens))
         return self.call("x86.avx512.pmaddw.d.512", self.longs, pairs, self.repeated(self.shorts, *hundreds))
 
     def halves(self, vector: Any, factor: int) -> Any:
-        """The lower half of each 64 bits times the factor, and the upper half added."""
+        """Return the lower half of each 64 bits times the factor, plus the upper half."""
         b = self.b
         lower = b.and_(vector, self.repeated(self.wide, 0xFFFFFFFF))
         return b.add(b.mul(lower, self.repeated(self.wide, factor)), b.lshr(vector, self.repeated(self.wide, 32)))
@@ -137,7 +137,7 @@ class Avx512Builder:
         digits = self.where(kept, b.sub(raw, self.repeated(self.octets, ord("0"))), zeros)
         there, before = (self.repeated(self.octets, *range(k, k + NUMBER_BYTES)) for k in (0, -1))
         digits = self.call("x86.avx512.pshuf.b.512", self.octets, digits, self.where(upto, before, there))
-        # A second point is no digit: it is still there.
+        # A second point remains, and is not a digit.
         wrong = self.some(self.bits(">", digits, self.repeated(self.octets, 9)), NUMBER_BYTES)
         wrong = b.or_(wrong, self.none(b.xor(kept, point), NUMBER_BYTES))
         return digits, upto, self.some(minus, NUMBER_BYTES), wrong
@@ -169,7 +169,7 @@ class Avx512Builder:
         return b.select(minus, b.fneg(divided), divided), flags
 
     def power(self, points: list[Any]) -> Any:
-        """10^(digits after the point), from the bits up to it in groups of 16."""
+        """Return 10^(digits after the point), from the bits up to it in groups of 16."""
         b = self.b
         pair = self.ir.Constant(self.vector(64, 2), self.ir.Undefined)
         for half, bits in enumerate(points):
@@ -181,13 +181,13 @@ class Avx512Builder:
         return self.call("x86.avx512.vpermi2var.pd.512", self.doubles, low, count, high)
 
     def too_far(self, ends: Any) -> Any:
-        """A bit for each end that is not among the bytes of its table."""
+        """Return a bit for each end that is not among the bytes of its table."""
         found = self.b.icmp_unsigned(">=", ends, self.repeated(ends.type, TABLE_BYTES))
         return self.b.zext(self.b.bitcast(found, self.ir.IntType(ends.type.count)), self.i64)
 
     def relative(self, text: Any, marks: Any, k: Any, count: int) -> tuple[list[Any], Any, Any]:
-        """So many marks from k on: a table for each half of them, from the mark before it on; where each is in its
-        table; and how many bytes there are between it and the mark before."""
+        """Return, for `count` marks from k on: a table for each half of them, from the mark before it on; the position
+        of each in its table; and the number of bytes between it and the mark before."""
         b, kind = self.b, self.vector(32, count)
         before = b.sub(k, self.number(1))
         here, previous = self.loaded(marks, k, kind), self.loaded(marks, before, kind)
@@ -228,7 +228,7 @@ def spread(builder: Any, marks: Any, at: Any, base: Any, mask: Any) -> Any:
 
 
 def eight_terms(builder: Any, text: Any, marks: Any, k: Any, before: Any, indices: Any, values: Any, at: Any) -> Any:
-    """(flags, the last index), as the primitive in `_compiled/simd/byte_scan.py` says."""
+    """Write eight terms; return (flags, the last index), as the primitive in `_compiled/simd/byte_scan.py` does."""
     p, b = Avx512Builder(builder), builder
     tables, places, sizes = p.relative(text, marks, k, 16)
     ends, lengths = p.all_bytes(places), p.all_bytes(sizes)
@@ -259,7 +259,7 @@ def eight_terms(builder: Any, text: Any, marks: Any, k: Any, before: Any, indice
 
 
 def eight_cells(builder: Any, text: Any, marks: Any, k: Any, values: Any, at: Any) -> Any:
-    """Flags, as the primitive in `_compiled/simd/byte_scan.py` says."""
+    """Write eight values; return the flags, as the primitive in `_compiled/simd/byte_scan.py` does."""
     p = Avx512Builder(builder)
     tables, places, sizes = p.relative(text, marks, k, 8)
     which = [4 * n for n in range(8)]

@@ -32,7 +32,7 @@ class VectorBuilder:
         return self.ir.Constant(kind, [number & (2**bits - 1)] * (LANES * 64 // bits))
 
     def words(self, text: Any, places: list[Any]) -> Any:
-        """Eight bytes from each place on."""
+        """Return eight bytes from each position."""
         vector = self.ir.Constant(self.wide, self.ir.Undefined)
         for lane, place in enumerate(places):
             address = self.b.bitcast(self.b.gep(text, [place], inbounds=True), self.i64.as_pointer())
@@ -41,7 +41,7 @@ class VectorBuilder:
         return vector
 
     def bytes(self, text: Any, places: list[Any]) -> Any:
-        """The byte at each place."""
+        """Return the byte at each position."""
         vector = self.ir.Constant(self.ir.VectorType(self.i8, LANES), self.ir.Undefined)
         for lane, place in enumerate(places):
             one = self.b.load(self.b.gep(text, [place], inbounds=True))
@@ -49,11 +49,11 @@ class VectorBuilder:
         return vector
 
     def where(self, marks: Any, k: Any) -> Any:
-        """marks[k] as a 64-bit number."""
+        """Return marks[k] as a 64-bit number."""
         return self.b.zext(self.b.load(self.b.gep(marks, [k], inbounds=True)), self.i64)
 
     def marked(self, marks: Any, k: Any, step: int) -> Any:
-        """Eight marks from k on, every one or every second."""
+        """Return eight marks from k on, every one or every second."""
         many = self.ir.VectorType(self.i32, LANES * step)
         place = self.b.bitcast(self.b.gep(marks, [k], inbounds=True), many.as_pointer())
         row = self.b.load(place, align=4)
@@ -63,7 +63,7 @@ class VectorBuilder:
         return self.b.zext(row, self.wide)
 
     def bytewise(self, sign: str, vector: Any, byte: int) -> Any:
-        """0xFF where a byte of the vector compares so, 0 elsewhere."""
+        """Return 0xFF where a byte of the vector compares so, 0 elsewhere."""
         single = self.b.bitcast(vector, self.ir.VectorType(self.i8, 64))
         found = self.b.icmp_unsigned(sign, single, self.all(byte, 8))
         return self.b.bitcast(self.b.sext(found, self.ir.VectorType(self.i8, 64)), self.wide)
@@ -72,12 +72,12 @@ class VectorBuilder:
         return self.b.icmp_unsigned("!=", vector, self.all(0))
 
     def last(self, count: Any) -> Any:
-        """All ones in the last `count` bytes, 1 to 8, of each lane."""
+        """Return all ones in the last `count` bytes, 1 to 8, of each lane."""
         shift = self.b.and_(self.b.sub(self.all(64), self.b.shl(count, self.all(3))), self.all(63))
         return self.b.shl(self.all(-1), shift)
 
     def joined(self, digits: Any) -> Any:
-        """The number that eight digits make, the first of them in the lowest byte."""
+        """Return the number of eight digits, the first of them in the lowest byte."""
         b = self.b
         pairs = b.bitcast(digits, self.ir.VectorType(self.ir.IntType(16), 32))
         pairs = b.add(b.mul(pairs, self.all(10, 16)), b.lshr(pairs, self.all(8, 16)))
@@ -104,7 +104,7 @@ class VectorBuilder:
         return call_intrinsic(self.b, "ctpop.v8i64", self.wide, vector)
 
     def one_point(self, points: Any) -> Any:
-        """Zero lanes where there is at most one point."""
+        """Return zero lanes where there is at most one point."""
         b = self.b
         lowest = b.and_(points, b.sub(self.all(0), points))
         return b.and_(points, b.not_(b.sub(b.shl(lowest, self.all(8)), lowest)))
@@ -145,7 +145,7 @@ class VectorBuilder:
         return self.scaled(low, high, after, minus), wrong
 
     def scaled(self, low: Any, high: Any, after: Any, minus: Any) -> Any:
-        """±(low·10⁸ + high)/10^after, each step but the division exact."""
+        """Return ±(low·10⁸ + high)/10^after, where each step but the division is exact."""
         b, ir = self.b, self.ir
         double = ir.VectorType(ir.DoubleType(), LANES)
         short = ir.VectorType(self.i32, LANES)
@@ -165,12 +165,12 @@ class VectorBuilder:
         return b.select(minus, b.fneg(number), number)
 
     def mask(self, lanes: Any) -> Any:
-        """Eight truths as the bits of a number."""
+        """Return eight booleans as the bits of a number."""
         return self.b.zext(self.b.bitcast(lanes, self.i8), self.i64)
 
 
 def call_intrinsic(builder: Any, name: str, kind: Any, *args: Any) -> Any:
-    """Calls one of LLVM's own functions; `kind` is that of its result."""
+    """Call an LLVM intrinsic; `kind` is the type of its result."""
     from llvmlite import ir
 
     module, name = builder.module, f"llvm.{name}"
@@ -181,7 +181,7 @@ def call_intrinsic(builder: Any, name: str, kind: Any, *args: Any) -> Any:
 
 
 def store_vector(builder: Any, array: Any, at: Any, vector: Any) -> None:
-    """Eight numbers, from array[at] on, as numbers of the array's kind."""
+    """Store eight numbers from array[at] on, in the element type of the array."""
     from llvmlite import ir
 
     kind = ir.VectorType(array.type.pointee, LANES)
@@ -192,8 +192,8 @@ def store_vector(builder: Any, array: Any, at: Any, vector: Any) -> None:
 
 
 def spread(builder: Any, marks: Any, at: Any, base: Any, mask: Any) -> Any:
-    """Eight at a time whether there are so many or not: a loop of the right length would end each time where the
-    processor does not expect it."""
+    """Write eight positions at a time, even where fewer bits are set: the end of a loop of the exact length would be
+    mispredicted each time."""
     from llvmlite import ir
 
     i64 = ir.IntType(64)
@@ -218,7 +218,7 @@ def spread(builder: Any, marks: Any, at: Any, base: Any, mask: Any) -> Any:
 
 
 def eight_terms(builder: Any, text: Any, marks: Any, k: Any, before: Any, indices: Any, values: Any, at: Any) -> Any:
-    """(flags, the last index)."""
+    """Write eight terms; return (flags, the last index)."""
     lanes, b = VectorBuilder(builder), builder
     ir = lanes.ir
     colons = [lanes.where(marks, b.add(k, lanes.number(2 * i))) for i in range(LANES)]
@@ -251,7 +251,7 @@ def eight_terms(builder: Any, text: Any, marks: Any, k: Any, before: Any, indice
 
 
 def eight_cells(builder: Any, text: Any, marks: Any, k: Any, values: Any, at: Any) -> Any:
-    """Flags."""
+    """Write eight values; return the flags."""
     lanes, b = VectorBuilder(builder), builder
     places = [lanes.where(marks, b.add(k, lanes.number(i - 1))) for i in range(LANES + 1)]
     previous, end = lanes.marked(marks, b.sub(k, lanes.number(1)), 1), lanes.marked(marks, k, 1)

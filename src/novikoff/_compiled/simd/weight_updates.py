@@ -1,4 +1,4 @@
-"""Steps for eight weights at a time, of learners that keep two numbers for each: w, and what w is made from.
+"""Update eight weights at a time, for learners that keep two numbers for each: w, and the number that w derives from.
 
 Both stand side by side, so that a step reads and writes one place in memory. In double precision, stored in the
 precision of the weights, for each term of an example:
@@ -280,10 +280,14 @@ def _vectorized_steps(  # noqa: PLR0915 - one piece of machine code
 
 
 sparse_adagrad_step = primitive(_sparse_adagrad_step, _sparse_adagrad_step_code)
-"""A step for each of `count` terms from `start` on; returns the largest |w| among the weights that moved."""
+"""Take a step for each of `count` terms from `start` on; return the largest |w| among the weights that moved.
+
+Plain kernel code takes 2.7 × the time at 75 terms in float32, 1.07 × in float64.
+"""
 
 dense_adagrad_step = primitive(_dense_adagrad_step, _dense_adagrad_step_code)
-"""The same for `count` neighbouring values, whose weights are in the slots 1, 2, …"""
+"""Take these steps for contiguous values, whose weights are in the slots 1, 2, … Plain kernel code takes 4.0 × the time
+at 100 columns in float32, 1.9 × in float64."""
 
 
 def _sparse_multiplicative_step(
@@ -376,8 +380,10 @@ def _dense_multiplicative_step_code(numba: Any, *_: Any) -> Any:
 
 
 sparse_multiplicative_step = primitive(_sparse_multiplicative_step, _sparse_multiplicative_step_code)
-"""A multiplicative step for each of `count` terms from `start` on; whether an exponent is not in the table, so that its
-weight must be made otherwise. The table has an odd number of entries, exponent 0 in the middle."""
+"""Take a multiplicative step for each of `count` terms from `start` on; return whether an exponent is not in the table,
+so that its weight must be computed otherwise. The table has an odd number of entries, exponent 0 in the middle. Plain
+kernel code takes 2.05 × the time at 75 terms in float32, 0.9 × in float64."""
 
 dense_multiplicative_step = primitive(_dense_multiplicative_step, _dense_multiplicative_step_code)
-"""The same for `count` neighbouring values, whose weights are in the slots 1, 2, …"""
+"""Take these steps for contiguous values, whose weights are in the slots 1, 2, … Plain kernel code takes 2.3 × the time
+at 100 columns in float32, 1.7 × in float64."""

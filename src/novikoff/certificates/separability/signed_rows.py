@@ -104,7 +104,7 @@ def encode_signs(y: Any, labels: BinaryLabels | None = None) -> tuple[NDArray[np
     array = validation.validate_y(y)
     if labels is None:
         labels = BinaryLabels.sorted(array) if len(find_distinct(array)) != 1 else BinaryLabels()
-    return labels.signs(array)
+    return labels.encode(array)
 
 
 def encode_known_signs(y: Any, negative: Any, positive: Any) -> NDArray[np.int8] | None:

@@ -22,7 +22,7 @@ N_FILED_COUNTS = TERMS_END  # counts that a file holds
 
 
 class KernelExpansion(NamedTuple):
-    """What was learned. Arrays have room for more."""
+    """The learned state: stored examples, their entries and counters. Arrays have spare room."""
 
     kept: SupportSet
     counts: NDArray[np.int64]
@@ -65,7 +65,7 @@ class KernelOptions(NamedTuple):
 
 @compiled
 def last_scores(expansion: KernelExpansion, K: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
-    """The score of each column, given K of an example with all that are kept."""
+    """Write the score of each column, given K of an example with all stored examples."""
     for c in range(len(scores)):
         scores[c] = 0.0
     for e in range(expansion.counts[N_ENTRIES]):
@@ -74,7 +74,7 @@ def last_scores(expansion: KernelExpansion, K: NDArray[np.float64], scores: NDAr
 
 @compiled
 def mean_scores(expansion: KernelExpansion, t: int, K: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
-    """That of the mean of all hypotheses of the first t examples."""
+    """Write the score of each column under the mean of all hypotheses of the first t examples."""
     for c in range(len(scores)):
         scores[c] = 0.0
     for e in range(expansion.counts[N_ENTRIES]):
@@ -93,7 +93,8 @@ def vote_scores(
     until: NDArray[np.float64],
     scores: NDArray[np.float64],
 ) -> None:
-    """The votes of all hypotheses, those for less those against, as a share of all; sums and until are scratch."""
+    """Write the votes of all hypotheses, those for less those against, as a share of all; sums and until are
+    scratch."""
     for c in range(len(scores)):
         scores[c], sums[c], until[c] = 0.0, 0.0, expansion.since[c] + 1.0
     for e in range(expansion.counts[N_ENTRIES]):
@@ -116,7 +117,7 @@ def score_kernel_rows(
     scratch: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """Scores of each row of K: of the last hypothesis (0), the mean (1) or by votes (2)."""
+    """Write the scores of each row of K: of the last hypothesis (0), of the mean (1) or by votes (2)."""
     for i in range(len(K)):
         if averaging == 0:
             last_scores(expansion, K[i], out[i])

@@ -26,7 +26,7 @@ RIDGE = 1e-10
 
 @compiled
 def coefficient_sums(expansion: KernelExpansion, out: NDArray[np.float64]) -> None:
-    """Σ|a| of each kept example."""
+    """Write Σ|a| of each stored example."""
     for q in range(len(out)):
         out[q] = 0.0
     for e in range(expansion.counts[N_ENTRIES]):
@@ -34,7 +34,7 @@ def coefficient_sums(expansion: KernelExpansion, out: NDArray[np.float64]) -> No
 
 
 def select_removal(expansion: KernelExpansion, policy: str) -> int:
-    """Which kept example is to go."""
+    """Return the number of the stored example to remove."""
     n_support = int(expansion.counts[N_SUPPORT])
     first = expansion.first[:n_support]
     if policy == "oldest":
@@ -46,7 +46,7 @@ def select_removal(expansion: KernelExpansion, policy: str) -> int:
 
 @compiled
 def remove_support(expansion: KernelExpansion, q: int) -> None:
-    """Kept example q goes, with its entries; the last one takes its place."""
+    """Remove stored example q and its entries; the last stored example takes its number."""
     last = expansion.counts[N_SUPPORT] - 1
     expansion.counts[N_TERMS] -= expansion.kept.ends[q] - expansion.kept.begins[q]
     end = 0
@@ -71,7 +71,7 @@ def remove_support(expansion: KernelExpansion, q: int) -> None:
 
 @compiled
 def solve_cholesky(G: NDArray[np.float64], g: NDArray[np.float64]) -> None:
-    """Puts the solution of G·β = g into g by Cholesky's factors, which are put into G; always in the same order."""
+    """Solve G·β = g by Cholesky factors, in place and always in the same order: β replaces g, the factors replace G."""
     n = len(g)
     for i in range(n):
         for j in range(i + 1):
@@ -92,7 +92,7 @@ def solve_cholesky(G: NDArray[np.float64], g: NDArray[np.float64]) -> None:
 
 
 def project_onto_others(G: NDArray[np.float64], q: int) -> NDArray[np.float64]:
-    """β for the others, in their order, where G is the Gram matrix of all."""
+    """Return β for the other stored examples, in their order, where G is the Gram matrix of all."""
     others = np.delete(np.arange(len(G)), q)
     rest, g = np.ascontiguousarray(G[np.ix_(others, others)]), G[others, q].copy()
     rest[np.diag_indices(len(others))] += RIDGE * float(np.diag(G).max(initial=0.0))

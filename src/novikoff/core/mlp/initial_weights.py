@@ -27,7 +27,7 @@ def build_network(
     batch: int,
     entropy: bool,
 ) -> Network:
-    """A network with these hidden layers and no output yet."""
+    """Return a network with these hidden layers and no output yet."""
     first = initial_first_layer(seed, spread, 0, slots, hidden[0])
     deep = np.concatenate(
         [np.zeros(0), *(_initial_hidden_layer(seed, layer, hidden) for layer in range(1, len(hidden)))]
@@ -59,16 +59,16 @@ def build_network(
 
 
 def initial_first_layer(seed: int, spread: float, start: int, stop: int, units: int) -> NDArray[np.float64]:
-    """The first layer's weights in the slots from start to stop."""
+    """Return the weights of the first layer in the slots from start to stop."""
     return spread * _symmetric_uniform(seed, 0, np.arange(start, stop), units)
 
 
 def add_outputs(net: Network, classes: int, seed: int) -> Network:
-    """The same with an output unit for each class."""
+    """Return the network with an output unit for each class."""
     n_outputs, width = net.top.shape
     if classes <= n_outputs:
         return net
-    # Not by how many classes there will be, which nobody knows.
+    # Not scaled by the number of classes, which is unknown in a stream.
     new_outputs = _init_range(width - 1, 1) * _symmetric_uniform(
         seed, len(net.sizes), np.arange(n_outputs, classes), width
     )

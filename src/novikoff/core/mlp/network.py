@@ -144,7 +144,8 @@ def sigmoid(z: float) -> float:
 
 @compiled
 def forward(net: Network, rows: Rows, i: int, n_classes: int, workspace: NetworkWorkspace) -> bool:
-    """What all units give for row i, outputs of the first so many classes; False where a sum is not finite."""
+    """Compute the activations of all units for row i, with outputs for the first `n_classes`; return whether all sums
+    are finite."""
     activations, units = workspace.given, net.sizes[0]
     for u in range(units):
         activations[u] = net.weights[0, u]
@@ -176,7 +177,7 @@ def forward(net: Network, rows: Rows, i: int, n_classes: int, workspace: Network
 
 @compiled
 def output_error(net: Network, y: int, n_classes: int, workspace: NetworkWorkspace) -> float:
-    """E of an example of class y; leaves δ of the output units."""
+    """Return the error E of an example of class y; write the δ of the output units."""
     total = 0.0
     for c in range(n_classes):
         a, t = workspace.out[c], 1.0 if c == y else 0.0
@@ -191,7 +192,7 @@ def output_error(net: Network, y: int, n_classes: int, workspace: NetworkWorkspa
 
 @compiled
 def backward(net: Network, n_classes: int, workspace: NetworkWorkspace) -> None:
-    """δ of all hidden units, from those of the outputs."""
+    """Compute the δ of all hidden units from those of the outputs."""
     deltas, activations, layers = workspace.deltas, workspace.given, len(net.sizes)
     here = 0
     for layer in range(layers - 1):

@@ -15,7 +15,7 @@ __all__ = ["add_to_classes", "compute_sq_norms", "dot_classes", "dot_rows", "pad
 
 @generic
 def dot_classes(rows: Rows, i: int, weights: NDArray[np.float64], bias: float, out: NDArray[np.float64]) -> None:
-    """out[c] = w_c·x for row i, the bias being a feature of that value."""
+    """Write out[c] = w_c·x for row i, with a bias feature of this value."""
     dense_dots(rows.values, i * rows.width, rows.width, weights, bias, out)  # type: ignore[union-attr]
 
 
@@ -29,7 +29,7 @@ def _dot_classes_sparse(
 
 @generic
 def add_to_classes(rows: Rows, i: int, change: NDArray[np.float64], bias: float, weights: NDArray[np.float64]) -> None:
-    """w_c += change[c]·x for row i."""
+    """Add change[c]·x of row i to w_c."""
     dense_add(rows.values, i * rows.width, rows.width, change, bias, weights)  # type: ignore[union-attr]
 
 
@@ -43,14 +43,14 @@ def _add_to_classes_sparse(
 
 @compiled
 def dot_rows(rows: Rows, weights: NDArray[np.float64], bias: float, out: NDArray[np.float64]) -> None:
-    """out[i][c] = w_c·x of each row."""
+    """Write out[i][c] = w_c·x for each row."""
     for i in range(len(out)):
         dot_classes(rows, i, weights, bias, out[i])
 
 
 @compiled
 def compute_sq_norms(rows: Rows, bias: float, out: NDArray[np.float64]) -> None:
-    """‖x‖² of each row, with the bias."""
+    """Write ‖x‖² of each row, bias included."""
     for i in range(len(out)):
         out[i] = bias * bias
         for k in range(first_term(rows, i), end_term(rows, i)):

@@ -33,7 +33,7 @@ GAP_CHECK_FRACTION = (
 
 
 class SvmProblem(NamedTuple):
-    """Examples, and what their losses cost. Rows have passed the door, no column comes twice, all have slots."""
+    """Examples, and what their losses cost. Rows are validated, their columns are unique and have slots."""
 
     rows: Rows
     labels: NDArray[np.int64]
@@ -75,21 +75,24 @@ class SolverResult(NamedTuple):
 def build_problem(
     rows: Rows, labels: NDArray[np.int64], limits: NDArray[np.float64] | float, classes: int, bias: float
 ) -> SvmProblem:
-    """The problem; `limits` is C, or one for each example."""
+    """Return the problem; `limits` is C, or one limit for each example."""
     sizes = np.empty(len(labels))
     compute_sq_norms(rows, bias, sizes)
     return SvmProblem(rows, labels, np.full(len(labels), limits, np.float64), sizes, bias, classes)
 
 
 def initial_point(problem: SvmProblem, features: int) -> DualPoint:
-    """α = 0, w = 0."""
+    """Return the point α = 0, w = 0."""
     padded = pad_classes(problem.classes)
     return DualPoint(np.zeros((len(problem.labels), padded)), np.zeros((features + 1, padded)))
 
 
 def solve(problem: SvmProblem, point: DualPoint, passes: int, *, tolerance: float = 0.0, seed: int = 0) -> SolverResult:
-    """Moves the point until gap ≤ tolerance·P, or for so many passes. Any point of a problem with the same rows will do
-    to begin with, such as the solution for other limits. What is told was measured with weights made anew from α."""
+    """Optimise the point until gap ≤ tolerance·P, or for this number of passes.
+
+    The point may be any one for the same rows, such as the solution for other limits. The result is measured with
+    weights that are recomputed from α.
+    """
     shrink_to_limits(problem, point)
     examples, random = len(problem.labels), np.random.default_rng(seed)
     idle, due, scratch = np.zeros(examples, np.int64), np.zeros(examples, np.int64), _allocate_scratch(point)
@@ -110,7 +113,7 @@ def solve(problem: SvmProblem, point: DualPoint, passes: int, *, tolerance: floa
 
 
 def shrink_to_limits(problem: SvmProblem, point: DualPoint) -> None:
-    """Where limits are lower than those that the point was found with, all multipliers shrink alike: w stays theirs."""
+    """Scale all multipliers down where the limits are lower than those of the point; w stays their sum."""
     own = point.duals[np.arange(len(problem.labels)), problem.labels]
     above_limit = own > problem.limits
     if above_limit.any():
@@ -120,7 +123,7 @@ def shrink_to_limits(problem: SvmProblem, point: DualPoint) -> None:
 
 
 def measure_objectives(problem: SvmProblem, point: DualPoint) -> SolverResult:
-    """Both objectives at this point."""
+    """Return both objectives at this point."""
     scratch = _allocate_scratch(point)
     half_norm = half_sq_norm(point.weights, scratch[0])
     loss = total_loss(problem, point.weights, scratch[0])
@@ -129,7 +132,7 @@ def measure_objectives(problem: SvmProblem, point: DualPoint) -> SolverResult:
 
 
 def rebuild_and_measure(problem: SvmProblem, point: DualPoint) -> SolverResult:
-    """The same with weights that are made anew from α: they have lost nothing to rounding on the way."""
+    """Return both objectives with weights recomputed from α, which carry no accumulated rounding errors."""
     point.weights[:] = 0.0
     accumulate_weights(problem, point)
     return measure_objectives(problem, point)
@@ -149,8 +152,10 @@ def sweep(
     due: NDArray[np.int64],
     scratch: NDArray[np.float64],
 ) -> int:
-    """A step for each example of `order`; returns how many were not nothing. `idle` counts how often in a row an
-    example's step was nothing, `due` is the pass in which it comes next."""
+    """Take a step for each example of `order`; return the number of steps that changed something.
+
+    `idle` counts the steps in a row of an example that changed nothing, `due` is the next pass in which it is visited.
+    """
     moved = 0
     scores, sums = scratch[0], scratch[1]
     for at in range(len(order)):
@@ -169,7 +174,7 @@ def sweep(
 
 @compiled
 def total_loss(problem: SvmProblem, weights: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
-    """Σ_i C_i·max(0, max_{c≠yᵢ} 1 − (w_{yᵢ} − w_c)·xᵢ)."""
+    """Return Σ_i C_i·max(0, max_{c≠yᵢ} 1 − (w_{yᵢ} − w_c)·xᵢ)."""
     total = 0.0
     for i in range(len(problem.labels)):
         dot_classes(problem.rows, i, weights, problem.bias, scores)
@@ -184,7 +189,7 @@ def total_loss(problem: SvmProblem, weights: NDArray[np.float64], scores: NDArra
 
 @compiled
 def half_sq_norm(weights: NDArray[np.float64], sums: NDArray[np.float64]) -> float:
-    """½ Σ_c ‖w_c‖²."""
+    """Return ½ Σ_c ‖w_c‖²."""
     for c in range(len(sums)):
         sums[c] = 0.0
     for slot in range(len(weights)):
@@ -198,6 +203,6 @@ def half_sq_norm(weights: NDArray[np.float64], sums: NDArray[np.float64]) -> flo
 
 @compiled
 def accumulate_weights(problem: SvmProblem, point: DualPoint) -> None:
-    """w_c += Σ_i αᵢ_c·xᵢ."""
+    """Add Σ_i αᵢ_c·xᵢ to w_c."""
     for i in range(len(problem.labels)):
         add_to_classes(problem.rows, i, point.duals[i], problem.bias, point.weights)

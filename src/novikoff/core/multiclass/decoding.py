@@ -1,4 +1,4 @@
-"""From the scores of columns to what speaks for each class, what is predicted, and whether that was right."""
+"""Decode the scores of columns: a score for each class, the prediction, and whether it is right."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from novikoff.core.multiclass.schemes import (
 def score_classes(
     scheme: Scheme, loss: Any, scores: NDArray[np.float64], n_classes: int, workspace: NDArray[np.float64]
 ) -> None:
-    """What speaks for each class: the highest wins."""
+    """Write a score for each class: the highest wins."""
     if scheme.kind == ONE_VS_ONE:
         score_by_pairs(scheme, scores, n_classes, workspace)
     elif scheme.kind == OUTPUT_CODE:
@@ -53,7 +53,7 @@ def score_classes(
 def predict_class(
     scheme: Scheme, loss: Any, scores: NDArray[np.float64], n_classes: int, workspace: NDArray[np.float64]
 ) -> int:
-    """The class that is predicted, −1 where none is known; the first of equals."""
+    """Return the predicted class, the first of equals; −1 where no class is known."""
     score_classes(scheme, loss, scores, n_classes, workspace)
     return argmax_score(workspace, n_classes)
 
@@ -65,14 +65,14 @@ def argmax_score(scores: NDArray[np.float64], count: int) -> int:
 
 @compiled
 def higher_class_wins(scheme: Scheme, scores: NDArray[np.float64], low: int, high: int) -> bool:
-    """Whether the higher of two classes wins over the lower one."""
+    """Return whether the higher of two classes wins over the lower one."""
     s = scores[high * (high - 1) // 2 + low]
     return s > 0.0 or (s == 0.0 and scheme.tie > 0.0)
 
 
 @compiled
 def score_by_pairs(scheme: Scheme, scores: NDArray[np.float64], n_classes: int, workspace: NDArray[np.float64]) -> None:
-    """How many pairs each class wins, or how far it gets."""
+    """Write the number of pairs that each class wins, or the sum of its scores in them."""
     for c in range(n_classes):
         workspace[c] = 0.0
     if scheme.tournament == 0.0:
@@ -91,8 +91,10 @@ def score_by_pairs(scheme: Scheme, scores: NDArray[np.float64], n_classes: int, 
 
 @compiled
 def bit_loss(loss: Any, margin: float) -> float:
-    """How much a score disagrees with a bit, from their product: the rule's loss, or the hinge's where it has none. A
-    bit of 0 costs what a score of 0 costs."""
+    """Return the loss of a score for a bit, from their product, by the hinge loss where the learner's has no value.
+
+    A bit of 0 costs as much as a score of 0.
+    """
     loss_at_margin = loss_value(loss, margin, 1.0)
     return max(0.0, 1.0 - margin) if loss_at_margin == 0.0 else loss_at_margin
 
@@ -101,7 +103,7 @@ def bit_loss(loss: Any, margin: float) -> float:
 def score_by_code_words(
     scheme: Scheme, loss: Any, scores: NDArray[np.float64], n_classes: int, workspace: NDArray[np.float64]
 ) -> None:
-    """How near the scores are to each class's code word."""
+    """Write how near the scores are to the code word of each class."""
     for k in range(n_classes):
         workspace[k] = 0.0
         for c in range(scheme.columns[n_classes]):
@@ -116,7 +118,7 @@ def score_by_code_words(
 
 @compiled
 def score_by_paths(scheme: Scheme, scores: NDArray[np.float64], n_classes: int, workspace: NDArray[np.float64]) -> None:
-    """The sum of the scores of the nodes on each class's path, from the root down."""
+    """Write the sum of the scores of the nodes on the path of each class, from the root down."""
     for c in range(n_classes):
         workspace[c] = 0.0
         for k in range(scheme.starts[c], scheme.starts[c + 1]):
@@ -151,7 +153,7 @@ def score_and_predict_rows(
 def is_wrong(
     scheme: Scheme, targets: Targets, i: int, loss: Any, n_classes: int, violations: int, workspace: MulticlassWorkspace
 ) -> bool:
-    """Whether the example was not predicted as it is labelled."""
+    """Return whether the prediction differs from the label of the example."""
     if scheme.kind == ONE_VS_REST or scheme.kind == MULTICLASS_MARGIN:  # noqa: PLR1714 - compiled as it stands
         return is_outscored(workspace.scores, n_classes, targets.classes[i])
     return is_wrong_uncommon(scheme, targets, i, loss, n_classes, violations, workspace)
@@ -171,7 +173,7 @@ def is_wrong_uncommon(
 
 @compiled
 def is_outscored(scores: NDArray[np.float64], n_classes: int, y: int) -> bool:
-    """Whether class y is not the first of those with the highest score."""
+    """Return whether class y is not the first of those with the highest score."""
     own_score, is_ahead = scores[y], False
     for c in range(n_classes):
         is_ahead |= (scores[c] > own_score) | ((scores[c] == own_score) & (c < y))
@@ -180,7 +182,7 @@ def is_outscored(scores: NDArray[np.float64], n_classes: int, y: int) -> bool:
 
 @compiled
 def label_set_differs(targets: Targets, i: int, n_classes: int, workspace: MulticlassWorkspace) -> bool:
-    """Whether the labels above the threshold are not those of the example."""
+    """Return whether the labels above the threshold are not those of the example."""
     scores, _, spare = workspace
     for c in range(n_classes):
         spare[c] = scores[c + 1] > scores[0]

@@ -1,4 +1,4 @@
-"""What an example moves: from the scores of columns to a signal for each of them."""
+"""Compute the gradient of each column of weights from the scores of the columns and the label."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ from novikoff.core.multiclass.schemes import (
 def compute_gradients(
     scheme: Scheme, targets: Targets, i: int, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
 ) -> int:
-    """The signal of each column, from the labels of example i; how many of its binary problems it gets wrong."""
+    """Write the gradient of each column for example i; return the number of binary problems that are predicted
+    wrong."""
     scores, gradients, _ = workspace
     if scheme.kind == MULTICLASS_MARGIN:
         return int(
@@ -72,7 +73,7 @@ def compute_uncommon_gradients(
 def compute_reduction_gradients(
     scheme: Scheme, targets: Targets, i: int, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
 ) -> int:
-    """Each column is a binary problem of its own."""
+    """Write the gradients of a reduction, where each column is a binary problem."""
     scores, gradients, _ = workspace
     y, violations = targets.classes[i], 0
     for c in range(columns_needed(scheme, n_classes)):
@@ -87,8 +88,11 @@ def compute_reduction_gradients(
 def compute_one_vs_rest_gradients(
     scheme: Scheme, y: int, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
 ) -> int:
-    """One class against the rest. With the Perceptron's loss there are no branches, so that several columns are
-    computed at once (1.2 × on 20 classes)."""
+    """Write the gradients for one class against the rest.
+
+    With the Perceptron's loss there are no branches, so that several columns are computed at once (1.2 × on 20
+    classes).
+    """
     scores, gradients, _ = workspace
     margin, violations = mistake_margin(loss), 0
     if math.isnan(margin):
@@ -111,7 +115,7 @@ def compute_one_vs_rest_gradients(
 def compute_label_gradients(
     scheme: Scheme, targets: Targets, i: int, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
 ) -> int:
-    """Each label is a binary problem of its own."""
+    """Write the gradients of label sets, where each label is a binary problem."""
     scores, gradients, spare = workspace
     write_label_signs(targets, i, n_classes, spare)
     violations = 0
@@ -124,7 +128,7 @@ def compute_label_gradients(
 
 @compiled
 def write_label_signs(targets: Targets, i: int, n_classes: int, workspace: NDArray[np.float64]) -> None:
-    """+1 for each label of example i, −1 for all others."""
+    """Write +1 for each label of example i, −1 for all others."""
     for c in range(n_classes):
         workspace[c] = -1.0
     for k in range(targets.starts[i], targets.starts[i + 1]):
@@ -136,7 +140,7 @@ def write_label_signs(targets: Targets, i: int, n_classes: int, workspace: NDArr
 def compute_threshold_gradients(
     scheme: Scheme, targets: Targets, i: int, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
 ) -> int:
-    """Labels of the example ≻ threshold ≻ all others."""
+    """Write the gradients of label sets with a threshold: labels of the example ≻ threshold ≻ all others."""
     scores, gradients, spare = workspace
     for c in range(n_classes + 1):
         spare[c] = 0.0
@@ -150,7 +154,7 @@ def compute_threshold_gradients(
 def compute_ranking_gradients(
     scheme: Scheme, targets: Targets, i: int, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
 ) -> int:
-    """The preferences that the example says."""
+    """Write the gradients of the preferences of the example."""
     scores, gradients, spare = workspace
     for k in range(n_classes * n_classes):
         spare[k] = 0.0
@@ -165,7 +169,7 @@ def compute_ranking_gradients(
 def compute_tree_gradients(
     scheme: Scheme, targets: Targets, i: int, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
 ) -> int:
-    """The class of the example ≻ all others, by the sums along their paths."""
+    """Write the gradients of a tree: the class of the example ≻ all others, by the sums along their paths."""
     scores, gradients, spare = workspace
     score_classes(scheme, loss, scores, n_classes, spare)
     class_gradients, y = spare[n_classes:], targets.classes[i]

@@ -70,7 +70,7 @@ def count_columns(
     if not is_joint_update(scheme):
         return count_uncommon(scheme, targets, i, loss, weight, n_classes, workspace, column_counters)
     t = column_counters.times[0] + 1
-    for c in range(max(1, columns_needed(scheme, n_classes))):  # time goes on even where there is no column yet
+    for c in range(max(1, columns_needed(scheme, n_classes))):  # steps are counted even before there is a column
         column_counters.times[c] = t
     return 0.0
 

@@ -1,4 +1,4 @@
-"""Ensembles that learn online: how members are made of columns of weights, and how often each learns an example.
+"""Online ensembles: members as columns of weights, and how often each member learns an example.
 
 Every member tells all classes from each other by one column a class (one-vs-all); member m of class c is column
 c·members + m, so that columns of a new class come after all others. Bagged members learn each example k times, k drawn
@@ -32,7 +32,7 @@ def is_misclassified(scheme: Scheme, s: float, target: float) -> bool:
 
 @compiled
 def member_vote(scheme: Scheme, scores: NDArray[np.float64], m: int, n_classes: int) -> int:
-    """The class that member m says, the first of equals."""
+    """Return the class that member m predicts, the first of equals."""
     best = 0
     for c in range(1, n_classes):
         if scores[c * scheme.members + m] > scores[best * scheme.members + m]:
@@ -44,7 +44,8 @@ def member_vote(scheme: Scheme, scores: NDArray[np.float64], m: int, n_classes: 
 def compute_one_member_gradients(
     scheme: Scheme, y: int, m: int, times: float, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
 ) -> int:
-    """The signals of member m's columns, which is to learn the example so many times; how many of them are wrong."""
+    """Write the gradients of the columns of member m, which learns the example `times` times; return the number of
+    wrong ones."""
     scores, gradients, _ = workspace
     violations = 0
     for c in range(n_classes):
@@ -67,7 +68,7 @@ def count_member(
     workspace: MulticlassWorkspace,
     column_counters: ColumnCounters,
 ) -> float:
-    """Counts, for a member that has learned the example so many times; returns the loss."""
+    """Count an example that a member has learned; return its loss."""
     total = 0.0
     if times > 0.0:
         for c in range(n_classes):
@@ -80,15 +81,15 @@ def count_member(
 
 @compiled
 def vote_weight(scheme: Scheme, m: int, n_classes: int) -> float:
-    """How much the vote of a boosted member m weighs: ln((1−ε)/ε) + ln(K−1), half an example added to either side; not
-    below 0."""
+    """Return the weight of the vote of a boosted member m: ln((1−ε)/ε) + ln(K−1), half an example added to either side;
+    not below 0."""
     odds = (scheme.sums[m, 0] + 0.5) / (scheme.sums[m, 1] + 0.5)
     return max(0.0, math.log(odds) + (math.log(n_classes - 1.0) if n_classes > 2 else 0.0))
 
 
 @compiled
 def score_by_votes(scheme: Scheme, scores: NDArray[np.float64], n_classes: int, workspace: NDArray[np.float64]) -> None:
-    """The votes for each class."""
+    """Write the votes for each class."""
     total = 0.0
     for c in range(n_classes):
         workspace[c] = 0.0
@@ -106,8 +107,8 @@ def score_by_votes(scheme: Scheme, scores: NDArray[np.float64], n_classes: int, 
 def compute_member_gradients(
     scheme: Scheme, targets: Targets, i: int, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
 ) -> int:
-    """The signals of all members; leaves the mean of each boosted member's draw behind the first `known` numbers of the
-    spare room."""
+    """Write the gradients of all members, and the mean of the draw of each boosted member behind the first `n_classes`
+    numbers of the spare buffer."""
     y, violations, mean = targets.classes[i], 0, 1.0
     for m in range(scheme.members):
         if scheme.kind == ONLINE_BOOSTING:
@@ -133,7 +134,7 @@ def count_members(
     workspace: MulticlassWorkspace,
     column_counters: ColumnCounters,
 ) -> float:
-    """Counts for all members; returns the loss."""
+    """Count an example for all members; return their loss."""
     y, total = targets.classes[i], 0.0
     for m in range(scheme.members):
         mean = workspace.spare[n_classes + m] if scheme.kind == ONLINE_BOOSTING else 1.0

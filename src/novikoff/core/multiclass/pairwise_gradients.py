@@ -1,11 +1,11 @@
-"""Preferences i ≻ j among scored things, and who is to blame where scores don't agree with them.
+"""Compute the gradients of preferences i ≻ j among scored items: which items are updated where scores disagree.
 
 A preference is an example of the binary learner in a larger space: x_ij has x in block i and −x in block j, and is
-positive. Its score is s = s_i − s_j; the learner's rule says how hard it pulls. Of several preferences of one example
+positive. Its score is s = s_i − s_j; the learner's loss gives its gradient. Of several preferences of one example
 
     top            only the one with the least s counts
     uniform        all that pull, each 1/how many
-    proportional   all that pull, each by how far it is below what the rule asks for
+    proportional   all with a gradient, each by its margin deficit
 
 so that what the weights move along is a mean of the x_ij: at most as long as they are, and every u that separates them
 by γ separates it by γ too. A tie, s = 0, is a mistake: a preference that is not shown is not met.
@@ -27,7 +27,7 @@ TOP, UNIFORM, PROPORTIONAL = 0, 1, 2
 
 @compiled
 def pair_gradient(loss: Any, s: float, norm: float) -> float:
-    """How hard a preference of score s pulls."""
+    """Return the gradient of a preference of score s."""
     return gradient(loss, s, 1.0, s <= 0.0, norm)
 
 
@@ -41,7 +41,7 @@ def compute_margin_gradients(
     preferred_item: int,
     gradients: NDArray[np.float64],
 ) -> bool:
-    """The preferences of one thing to all others: signals, for all of them; whether a preference is not met."""
+    """Write the gradients of the preferences of one item to all others; return whether a preference is not met."""
     for j in range(count):
         gradients[j] = 0.0
     if count < 2:
@@ -78,8 +78,11 @@ def compute_margin_gradients(
 
 @compiled
 def max_score(scores: NDArray[np.float64], count: int) -> float:
-    """The highest score. Where it stands is asked for only where that matters: a processor that must guess at each
-    score whether it is higher than all before it is often wrong."""
+    """Return the highest score.
+
+    Its index is computed only where it matters: the branch on each score that is higher than all before is often
+    mispredicted.
+    """
     highest = -np.inf
     for j in range(count):
         highest = scores[j] if scores[j] > highest else highest
@@ -88,7 +91,7 @@ def max_score(scores: NDArray[np.float64], count: int) -> float:
 
 @compiled
 def index_of_score(scores: NDArray[np.float64], count: int, score: float) -> int:
-    """The first thing with that score; the last one where there is none, as among scores that are no numbers."""
+    """Return the first item with that score; the last one where there is none, as among NaN scores."""
     for j in range(count - 1):
         if scores[j] == score:
             return j
@@ -97,12 +100,12 @@ def index_of_score(scores: NDArray[np.float64], count: int, score: float) -> int
 
 @compiled
 def margin_deficit(loss: Any, s: float, g: float) -> float:
-    """How far s is below what the rule asks for, where it pulls."""
+    """Return how far s is below the margin that the loss requires, where it has a gradient."""
     return required_margin(loss) - s if g != 0.0 else 0.0
 
 
 class GradePairs(NamedTuple):
-    """Things of higher grade are preferred to those of lower grade; NaN is no grade."""
+    """Items of higher grade are preferred to those of lower grade; items with the grade NaN are in no pair."""
 
     grades: NDArray[np.float64]
 
@@ -116,7 +119,7 @@ class ExplicitPairs(NamedTuple):
 
 @generic
 def is_preferred(order: Any, a: int, b: int) -> bool:
-    """Whether thing a is to be above thing b."""
+    """Return whether item a is to be above item b."""
     return order.grades[a] > order.grades[b]
 
 
@@ -135,7 +138,7 @@ def compute_pair_gradients(  # noqa: PLR0912 - twice through all pairs
     count: int,
     gradients: NDArray[np.float64],
 ) -> int:
-    """All preferences among so many things: signals, and how many are not met."""
+    """Write the gradients of all preferences among `count` items; return the number of preferences that are not met."""
     for j in range(count):
         gradients[j] = 0.0
     violations, n_updating, total, min_score, top_a, top_b = 0, 0, 0.0, np.inf, -1, -1

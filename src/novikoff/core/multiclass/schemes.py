@@ -1,7 +1,7 @@
-"""How a prediction of many outcomes is made of columns of weights, and what an example asks of each column.
+"""Multiclass schemes: how columns of weights predict many outcomes, and what each column learns from an example.
 
 Reductions make one binary problem of each column: `binary_target` says which side of it an example is on, 0 for
-neither, and the learner's rule does the rest.
+neither, and the learner's loss and updater do the rest.
 
     Each      column c tells class c from all others; the highest score wins
     Pairs     column c tells two classes apart; the class that wins most pairs, or a tournament, wins
@@ -19,8 +19,8 @@ Preferences see all columns together (core/multiclass/pairwise_gradients.py):
 Ensembles that learn online (core/multiclass/online_ensembles.py), `Bagged` and `Boosted`, have members of one column
 a class.
 
-Every scheme says how many columns so many known classes take, what it predicts (`deciding.py`), and what moves
-(`moving.py`). All schemes are one type with a `kind`, so that the loop is compiled once for all of them.
+Every scheme defines the number of columns for the known classes, the prediction (`decoding.py`), and the gradients of
+the columns (`gradients.py`). All schemes are one type with a `kind`, so that the loop is compiled once for all of them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ NO_CODE_WORDS, NO_TABLE = np.zeros((0, 0), np.int8), np.zeros((0, 0))
 
 
 class Targets(NamedTuple):
-    """What the examples are labelled with: a class each, or labels each, or preferences."""
+    """The labels of the examples: a class each, a label set each, or preferences."""
 
     classes: NDArray[np.int64]
     """The class of each example, by its number; new classes have the next number that there was none of before."""
@@ -63,7 +63,7 @@ class Targets(NamedTuple):
 
 
 class MulticlassWorkspace(NamedTuple):
-    """Room to work on one example: a score and a signal for each column, and what a scheme needs beside them."""
+    """Buffers for one example: a score and a gradient for each column, and spare numbers for the scheme."""
 
     scores: NDArray[np.float64]
     gradients: NDArray[np.float64]
@@ -71,7 +71,7 @@ class MulticlassWorkspace(NamedTuple):
 
 
 class ColumnCounters(NamedTuple):
-    """What is counted beside the ledger."""
+    """The counters that a multiclass learner keeps beside the ledger."""
 
     counts: NDArray[np.int64]
     """Classes known; examples with a class that was not known before; binary problems that were got wrong."""
@@ -88,7 +88,7 @@ COLUMN_COUNTERS_SCHEMA = Schema(
         "mistakes": ArraySpec("int64", COLUMNS, checks=[InRange(0, MAX_COUNT)]),
     }
 )
-"""What a model file may hold of a tally."""
+"""The schema of these counters in a model file."""
 
 
 class Scheme(NamedTuple):
@@ -104,16 +104,16 @@ class Scheme(NamedTuple):
     words: NDArray[np.int8] = NO_CODE_WORDS
     """Code: a row for each class."""
     columns: NDArray[np.int64] = NO_INDICES
-    """Code, Tree: how many bits, or nodes, there are for so many known classes."""
+    """The number of code bits or tree nodes for each number of known classes."""
     starts: NDArray[np.int64] = NO_INDICES
     nodes: NDArray[np.int64] = NO_INDICES
     """Tree: nodes[starts[c] : starts[c + 1]] is the path of class c, from the root down."""
     deepest: NDArray[np.int64] = NO_INDICES
-    """Tree: how many nodes the longest path has, for so many known classes."""
+    """The number of nodes on the longest path of a tree, for each number of known classes."""
     members: int = 0
     """Ensembles: how many there are."""
     luck: NDArray[np.float64] = NO_TABLE
-    """Ensembles: [example][member], what the draws are made from."""
+    """Ensembles: [example][member], uniform random numbers for the draws."""
     sums: NDArray[np.float64] = NO_TABLE
     """Boosted: [member][right or wrong], the weight of the examples that it got right, and wrong."""
 
@@ -123,7 +123,7 @@ class Scheme(NamedTuple):
 
 @generic
 def max_class(targets: Targets, i: int) -> int:
-    """The largest class number that example i speaks of; −1 for none."""
+    """Return the largest class number in the label of example i; −1 for none."""
     if len(targets.classes) > 0:
         return targets.classes[i]
     largest = -1
@@ -137,7 +137,7 @@ def max_class(targets: Targets, i: int) -> int:
 
 @generic
 def columns_needed(scheme: Scheme, n_classes: int) -> int:
-    """How many columns so many known classes take."""
+    """Return the number of columns for this number of known classes."""
     if scheme.kind == ONE_VS_ONE:
         return n_classes * (n_classes - 1) // 2
     if scheme.kind == OUTPUT_CODE or scheme.kind == LABEL_TREE:  # noqa: PLR1714 - compiled as it stands
@@ -151,8 +151,10 @@ def columns_needed(scheme: Scheme, n_classes: int) -> int:
 
 @generic
 def is_joint_update(scheme: Scheme) -> bool:
-    """Whether all columns are one long vector, and what an example asks of them one example of the learner's; in
-    reductions each column is a learner of its own."""
+    """Return whether all columns are one long vector, which the example updates as one example of the learner.
+
+    In reductions each column is a learner of its own.
+    """
     return MULTICLASS_MARGIN <= scheme.kind <= LABEL_TREE
 
 
@@ -161,7 +163,7 @@ def is_joint_update(scheme: Scheme) -> bool:
 
 @generic
 def binary_target(scheme: Scheme, y: int, c: int) -> float:
-    """+1 or −1, 0 where column c has nothing to learn from class y."""
+    """Return the label ±1 of class y in column c; 0 where column c learns nothing from it."""
     if scheme.kind == ONE_VS_ONE:
         # Column j(j−1)/2 + i tells j, +, from i, −, for i < j: pairs with a new class come after all others.
         high = int((1.0 + np.sqrt(1.0 + 8.0 * c)) / 2.0)
@@ -177,7 +179,7 @@ def binary_target(scheme: Scheme, y: int, c: int) -> float:
 
 @generic
 def radius_factor(scheme: Scheme, n_classes: int) -> float:
-    """‖x'‖² ≤ stretch·‖x‖² for every x' that the learner sees."""
+    """Return the factor f with ‖x'‖² ≤ f·‖x‖² for every x' that the learner sees."""
     if scheme.kind == LABEL_TREE:
         return 2.0 * scheme.deepest[n_classes]
     return 2.0 if is_joint_update(scheme) else 1.0

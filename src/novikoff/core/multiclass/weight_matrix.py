@@ -1,6 +1,6 @@
 """Many columns of weights over the same features, one for each class, pair of classes or bit of a code.
 
-Every geometry made for one vector of weights serves a table of them: the weight of slot j in column c is number
+Every updater for one weight vector serves a table of them: the weight of slot j in column c is number
 j·across + c of its arrays. The columns of one example are scored in one go; those that are to move then move as they
 would if each stood alone.
 """
@@ -48,7 +48,7 @@ G = TypeVar("G", bound=Any)
 
 @compiled
 def score_columns(updater: Any, rows: Rows, i: int, stride: int, n_columns: int, scores: NDArray[np.float64]) -> None:
-    """The scores of the first so many columns for row i, bias included."""
+    """Write the scores of the first `n_columns` columns for row i, bias included."""
     for c in range(n_columns):
         apply_pending(updater, ColumnView(rows, rows.values, stride, c, scores), i)
     sum_columns(rows, i, updater.weights, stride, n_columns, scores)
@@ -60,16 +60,16 @@ def score_columns(updater: Any, rows: Rows, i: int, stride: int, n_columns: int,
 def score_example(
     updater: Any, rows: Rows, i: int, stride: int, n_columns: int, workspace: MulticlassWorkspace
 ) -> None:
-    """The same, into `room.scores`."""
+    """Write the scores of the columns for row i to `workspace.scores`."""
     score_columns(updater, rows, i, stride, n_columns, workspace.scores)
 
 
 class ColumnUpdate(NamedTuple):
-    """What an example does to the columns."""
+    """The update of one example in all columns."""
 
     columns: int
     whole: bool
-    """Whether all columns are one long vector, and their signals one update."""
+    """Whether all columns are one long vector, and their gradients one update."""
     gradients: NDArray[np.float64]
     times: NDArray[np.int64]
     """Each column's step."""
@@ -81,7 +81,7 @@ class ColumnUpdate(NamedTuple):
 
 @generic
 def update_columns(updater: Any, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
-    """Moves the weights that row i touches in every column whose signal is not 0. Signals and spare are used up."""
+    """Update the weights of row i in every column whose gradient is not 0. Gradients and spare are overwritten."""
     update_columns_separately(updater, rows, i, stride, column_update)
 
 
@@ -95,7 +95,7 @@ def update_columns_separately(updater: Any, rows: Rows, i: int, stride: int, col
 
 @compiled
 def next_updated(gradients: NDArray[np.float64], n_columns: int, c: int) -> int:
-    """The first column from c on that moves; the number of columns where there is none."""
+    """Return the first column from c on with a gradient; the number of columns where there is none."""
     while c < n_columns and gradients[c] == 0.0:
         c += 1
     return c
@@ -103,7 +103,7 @@ def next_updated(gradients: NDArray[np.float64], n_columns: int, c: int) -> int:
 
 @compiled
 def updates_many(gradients: NDArray[np.float64], n_columns: int) -> bool:
-    """Whether so many columns move that it is quicker to go through all of a feature's at once."""
+    """Return whether one loop over all columns of a feature is faster: where more than three have a gradient."""
     n_updated = 0
     for c in range(n_columns):
         n_updated += gradients[c] != 0.0
@@ -141,7 +141,7 @@ def _update_columns_additive(updater: Additive, rows: Rows, i: int, stride: int,
 def update_two_columns(
     updater: Additive, rows: Rows, i: int, stride: int, column_update: ColumnUpdate, c: int, other: int
 ) -> None:
-    """The class that an example is of and the one that it was taken for, in one go."""
+    """Update the columns of the true class and of the predicted one in one loop over the terms."""
     own_step, other_step = (
         scale_step(updater, column_update.gradients[c], column_update.times[c]),
         scale_step(updater, column_update.gradients[other], column_update.times[other]),
@@ -175,7 +175,7 @@ def _update_columns_ada_grad(updater: AdaGrad, rows: Rows, i: int, stride: int, 
         if averaged:
             for c in range(n_columns):
                 before[c] = np.float64(updater.weights[base + c, 0])
-        # A step is the same whichever of its two factors is the value and whichever the signal.
+        # A step is symmetric in its two factors, the value and the gradient.
         max_abs = max(
             max_abs, dense_adagrad_step(gradients, 0, n_columns, updater.weights[base - 1 :], x, updater.rate)
         )
@@ -203,8 +203,8 @@ def _update_columns_arow_state(
 
 @compiled
 def update_arow_joint(updater: ArowState, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
-    """One step along x', which has (signal of c)/G·x in block c, with the signal G, the largest of all: v is the sum
-    over all blocks."""
+    """Take one step along x', which has (gradient of c)/G·x in block c, with the gradient G, the largest of all: v is
+    the sum over all blocks."""
     n_columns, gradients, times, spare = (
         column_update.columns,
         column_update.gradients,
@@ -228,7 +228,7 @@ def update_arow_joint(updater: ArowState, rows: Rows, i: int, stride: int, colum
 
 @compiled
 def update_arow_columns(updater: ArowState, rows: Rows, i: int, stride: int, column_update: ColumnUpdate) -> None:
-    """Each column's own step, all of a feature's at once."""
+    """Take a step in each column, with one loop over all columns of a feature."""
     n_columns, gradients, times, spare = (
         column_update.columns,
         column_update.gradients,
@@ -268,7 +268,7 @@ def score_rows_by_column(
     canonical: bool,
     out: NDArray[np.float64],
 ) -> int:
-    """Scores of every row, `across` for each; stops at a row that is to be refused; returns how many were scored."""
+    """Write `stride` scores for each row up to one that is rejected; return the number of rows."""
     count = len(out) // stride
     for i in range(count):
         if not ((canonical or indices_sorted(rows, i, slots)) and row_sq_norm(rows, i) < largest):
@@ -291,7 +291,8 @@ def score_columns_with_updater(
     workspace: MulticlassWorkspace,
     out: NDArray[np.float64],
 ) -> int:
-    """The same with the scores that the geometry itself gives."""
+    """Write the scores of the updater itself, `stride` for each row up to one that is rejected; return the number of
+    rows."""
     count = len(out) // stride
     for i in range(count):
         if not ((canonical or indices_sorted(rows, i, slots)) and row_sq_norm(rows, i) < max_sq_norm(updater.weights)):
@@ -303,12 +304,12 @@ def score_columns_with_updater(
 
 
 def padded_columns(n_columns: int) -> int:
-    """How wide a table for so many columns is: whole blocks."""
+    """Return the width of a table for this number of columns: whole blocks."""
     return max(1, -(-n_columns // BLOCK_COLUMNS)) * BLOCK_COLUMNS
 
 
 def resize_table(updater: G, slots: int, stride: int, new_slots: int, new_stride: int) -> G:
-    """The same weights in a table of other size: new ones are fresh, surplus ones cut off."""
+    """Return the updater with a table of another size: new weights are fresh, surplus ones are dropped."""
     changes = {}
     for name in PER_SLOT_FIELDS:
         array = getattr(updater, name, None)

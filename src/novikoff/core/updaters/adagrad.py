@@ -63,7 +63,7 @@ class AdaGrad(NamedTuple):
 
 
 def adagrad_schema(*, average: bool, lazy: bool) -> Schema:
-    """Return what a model file may hold of this state; `lazy` says that there are penalties."""
+    """Return the schema of this state in a model file; `lazy` says that there are penalties."""
     return Schema(
         {
             "weights": ArraySpec(REAL, SLOTS, 2, checks=[NotNaN(), InRange(0.0, INFINITY, column=1)]),
@@ -77,7 +77,7 @@ def adagrad_schema(*, average: bool, lazy: bool) -> Schema:
 def build_adagrad(
     slots: int, dtype: Any, *, bias: bool, rate: float, average: bool, l1: float, l2: float, tail: float = 1.0
 ) -> AdaGrad:
-    """`tail` is for averages without penalties."""
+    """Return a fresh state; `tail` is for averages without penalties."""
     lazy = l1 > 0.0 or l2 > 0.0
     return AdaGrad(
         weights=buffers.zeros((slots, 2), dtype),
@@ -94,7 +94,7 @@ def build_adagrad(
 
 @compiled
 def decayed_weight(updater: AdaGrad, j: int, missed: float) -> float:
-    """w_j after so many steps that did not touch it."""
+    """Return w_j after `missed` steps that did not touch it."""
     w = np.float64(updater.weights[j, 0])
     if w == 0.0 or missed == 0.0 or (updater.l1 == 0.0 and updater.l2 == 0.0):
         return w
@@ -110,7 +110,7 @@ def decayed_weight(updater: AdaGrad, j: int, missed: float) -> float:
 
 @compiled
 def missed_weight_sum(updater: AdaGrad, j: int, missed: float) -> float:
-    """What those steps add to the sum of the hypotheses (with L2 alone)."""
+    """Return the sum of the hypotheses over those steps (with L2 alone)."""
     w = np.float64(updater.weights[j, 0])
     if w == 0.0 or missed == 0.0:
         return 0.0
@@ -142,7 +142,7 @@ def _add_bias_ada_grad(updater: AdaGrad, dot: float, j: int) -> float:
 
 @compiled
 def step_weight(slots: NDArray[np.floating], j: int, g: float, rate: float) -> float:
-    """Moves one weight by its gradient; returns its |w|, 0 where it did not move."""
+    """Move one weight by its gradient; return its |w|, 0 where it did not move."""
     if g == 0.0:
         return 0.0
     slots[j, 1] = np.float64(slots[j, 1]) + g * g
@@ -156,13 +156,13 @@ def step_weight(slots: NDArray[np.floating], j: int, g: float, rate: float) -> f
 
 @compiled
 def averages_by_changes(updater: AdaGrad) -> bool:
-    """Whether `sums` are kept by the changes of the weights."""
+    """Return whether `sums` are kept by the changes of the weights."""
     return len(updater.sums) > 0 and len(updater.seen) == 0
 
 
 @compiled
 def step_weight_and_sum(updater: AdaGrad, j: int, g: float, past_power: float) -> float:
-    """`step_weight`, with the change times `past` added to the sum."""
+    """Move one weight as `step_weight` does, and add the change times `past` to its sum."""
     before = np.float64(updater.weights[j, 0])
     max_abs = step_weight(updater.weights, j, g, updater.rate)
     updater.sums[j] += past_power * (np.float64(updater.weights[j, 0]) - before)
@@ -180,7 +180,7 @@ def _update_weight_ada_grad(updater: AdaGrad, j: int, x: float, scaled_step: flo
 
 @generic
 def step_row(rows: Rows, i: int, slots: NDArray[np.floating], scaled_step: float, rate: float) -> float:
-    """`update_weight` for all terms of row i; returns the largest |w| among the weights that moved."""
+    """Update the weights of all terms of row i; return the largest |w| among those that moved."""
     return dense_adagrad_step(rows.values, i * rows.width, rows.width, slots, scaled_step, rate)  # type: ignore[union-attr]
 
 

@@ -1,4 +1,4 @@
-"""The additive geometry, w += r_t·g·x, plain or with the mean of all hypotheses."""
+"""Additive updates, w += r_t·g·x, plain or with the mean of all hypotheses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Averaged(NamedTuple):
 
 
 def additive_schema(*, average: bool) -> Schema:
-    """Return what a model file may hold of this state."""
+    """Return the schema of this state in a model file."""
     weights = {"weights": ArraySpec(REAL, SLOTS, checks=[NotNaN()])}
     return Schema({**weights, "sums": ArraySpec("float64", SLOTS, checks=[NotNaN()])} if average else weights)
 

@@ -1,5 +1,5 @@
-"""The geometry of confidence: every weight has a variance σ_j, which starts at 1 and only shrinks, and long steps go to
-weights that few examples have spoken for.
+"""AROW updates: each weight has a variance σ_j that starts at 1 and only shrinks; weights that few examples have
+updated take long steps.
 
     v = Σ x_j²·σ_j,  β = 1/(v + r),  w_j += β·g·σ_j·x_j,  σ_j −= β·(σ_j·x_j)²
 
@@ -34,7 +34,7 @@ class ArowState(NamedTuple):
 
 
 def arow_schema(*, average: bool) -> Schema:
-    """Return what a model file may hold of this state."""
+    """Return the schema of this state in a model file."""
     return Schema(
         {
             "weights": ArraySpec(REAL, SLOTS, 2, checks=[NotNaN()]),
@@ -56,7 +56,7 @@ def _add_bias_arow_state(updater: ArowState, dot: float, j: int) -> float:
 
 @compiled
 def score_variance(updater: ArowState, rows: Any, i: int) -> float:
-    """v: how uncertain the score of row i is; one term after another, the bias last."""
+    """Return v, the variance of the score of row i; terms are added one after another, the bias last."""
     v = 0.0
     for k in range(first_term(rows, i), end_term(rows, i)):
         x = np.float64(get_unchecked(rows.values, k))

@@ -36,7 +36,7 @@ class Clauses(NamedTuple):
 
 
 def clauses_schema(features: int, *, k: int) -> Schema:
-    """Return what a model file may hold of this state. InputError where there are too many clauses."""
+    """Return the schema of this state in a model file. InputError where there are too many clauses."""
     k = min(k, features)
     count = count_clauses(features, k)
     return Schema(

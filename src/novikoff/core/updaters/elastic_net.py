@@ -1,4 +1,4 @@
-"""The additive geometry with an L1 and an L2 penalty, each paid lazily: only the weights that an example touches cost.
+"""Additive updates with L1 and L2 penalties, applied lazily: only the weights that an example touches cost time.
 
 One step on ℓ_t(w) + l1·‖w‖₁ + (l2/2)·‖w‖² is forward–backward splitting (Duchi and Singer 2009): a gradient step on the
 loss, then w_j ← soft(w_j, r_t·l1) / (1 + r_t·l2), where soft pulls towards 0 and stops there. This truncates exactly at
@@ -47,7 +47,7 @@ class ElasticNet(NamedTuple):
 
 
 def elastic_net_schema(*, average: bool, l1: bool) -> Schema:
-    """Return what a model file may hold of this state."""
+    """Return the schema of this state in a model file."""
     return Schema(
         {
             "weights": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
@@ -80,7 +80,7 @@ def build_elastic_net(
 
 @compiled
 def soft_threshold(v: float, threshold: float) -> float:
-    """v pulled towards 0 by this much, but not past it."""
+    """Return v moved towards 0 by this much, but not past it."""
     return max(0.0, v - threshold) if v > 0.0 else min(0.0, v + threshold)
 
 

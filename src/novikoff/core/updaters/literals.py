@@ -46,7 +46,7 @@ LITERALS_SCHEMA = Schema(
         )
     ],
 )
-"""What a model file may hold of this state. The first positive example appends to `members`, from `left` on."""
+"""The schema of this state in a model file. The first positive example appends to `members`, from `left` on."""
 
 
 def build_literals(slots: int, dtype: Any) -> Literals:

@@ -1,14 +1,14 @@
-"""The multiplicative geometry: w_j *= α^(g·x_j), in one kind of weights or in two that balance each other.
+"""Multiplicative updates, w_j *= α^(g·x_j), with positive weights or with two weights per feature that balance.
 
-Kept are the exponents ℓ_j = log_α w_j, which only ever add up: no number of updates can make them overflow, underflow
-or lose what later updates need. Scores want w_j = α^ℓ_j, so that is kept too, beside them, and made anew from ℓ_j when
-ℓ_j changes: nothing drifts. For whole exponents, the only ones where x is 0 or 1, it comes from a table.
+The state is the exponents ℓ_j = log_α w_j, which are only ever added to: no number of updates can make them overflow,
+underflow or lose what later updates need. Scores need w_j = α^ℓ_j, which is stored beside them and recomputed from ℓ_j
+when ℓ_j changes: nothing drifts. For whole exponents, the only ones where x is 0 or 1, it comes from a table.
 
 Two weights per feature, w⁺ = α^ℓ and w⁻ = α^(−ℓ), both start at 1 and are always multiplied by opposite powers: one
 exponent is enough for both, and w_j stands for w⁺ − w⁻.
 
 With negations every feature x_j has a companion 1 − x_j. Its weight is in slot n + j, and the companions of a row are
-written out in `mirror`, which holds 1 for each feature between two rows. This costs n operations for each row.
+written to `mirror`, which holds 1 for each feature between two rows. This costs n operations for each row.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ WITH_NEGATIONS = NamedSize("slots + features", lambda sizes: sizes["slots"] + si
 
 
 def multiplicative_schema(*, average: bool, negations: bool = False) -> Schema:
-    """Return what a model file may hold of this state. Exponents index a table, so that none may be NaN."""
+    """Return the schema of this state in a model file. Exponents index a table, so that none may be NaN."""
     count = WITH_NEGATIONS if negations else SLOTS
     return Schema(
         {

@@ -1,4 +1,4 @@
-"""A finite class of hypotheses, and those of them that no example has contradicted: the version space.
+"""The version space: the hypotheses of a finite class that no example has contradicted.
 
 A hypothesis is a box with a sign: it says `flip` where low ≤ x_c ≤ high for each of its columns c, and −flip elsewhere.
 That covers conjunctions (every x_c at least ½), disjunctions (not every x_c below ½), thresholds and intervals; what a
@@ -45,7 +45,7 @@ class VersionSpace(NamedTuple):
 
 
 def version_space_schema(count: int) -> Schema:
-    """Return what a model file may hold of this state, for a class of so many hypotheses."""
+    """Return the schema of this state in a model file, for a class of `count` hypotheses."""
     return Schema(
         {
             "weights": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
@@ -82,22 +82,22 @@ def subsets(features: int, size: int) -> Iterable[tuple[int, ...]]:
 
 
 def conjunctions(features: int, size: int, cuts: list[float]) -> Iterable[SignedBox]:
-    """All features of a set are there; of none at all, that is always so."""
+    """Yield the boxes in which all features of a set are 1; the empty set accepts every example."""
     return ((tuple((c, 0.5, np.inf) for c in chosen), 1) for chosen in subsets(features, size))
 
 
 def disjunctions(features: int, size: int, cuts: list[float]) -> Iterable[SignedBox]:
-    """Some feature of a set is there; of none at all, that is never so."""
+    """Yield the boxes in which some feature of a set is 1; the empty set accepts no example."""
     return ((tuple((c, -np.inf, 0.5) for c in chosen), -1) for chosen in subsets(features, size))
 
 
 def stumps(features: int, size: int, cuts: list[float]) -> Iterable[SignedBox]:
-    """One feature is at least, or is below, a cut."""
+    """Yield the boxes in which one feature is at least a cut, or below it."""
     return ((((c, cut, np.inf),), flip) for c in range(features) for cut in cuts for flip in (1, -1))
 
 
 def intervals(features: int, size: int, cuts: list[float]) -> Iterable[SignedBox]:
-    """One feature is between two cuts; or nothing at all."""
+    """Yield the boxes in which one feature is between two cuts, and the empty one."""
     some = ((((c, low, high),), 1) for c in range(features) for low, high in combinations(cuts, 2))
     return chain(some, [((), -1)])
 
@@ -111,7 +111,7 @@ HYPOTHESIS_CLASSES: dict[str, Callable[[int, int, list[float]], Iterable[SignedB
 
 
 def list_hypotheses(name: str, features: int, size: int, cuts: list[float]) -> list[SignedBox]:
-    """The class of that name; InputError where it has too many hypotheses."""
+    """Return the hypotheses of the class with this name; InputError where they are too many."""
     count_hypotheses(name, features, size, len(cuts))
     return list(HYPOTHESIS_CLASSES[name](features, size, cuts))
 
@@ -127,7 +127,7 @@ def count_hypotheses(name: str, features: int, size: int, cuts: int) -> int:
 
 
 def _count_unchecked(name: str, features: int, size: int, cuts: int) -> int:
-    """How many there are, before any is made."""
+    """Return the number of hypotheses before any is made."""
     if name == "stumps":
         return 2 * features * cuts
     if name == "intervals":
@@ -137,7 +137,7 @@ def _count_unchecked(name: str, features: int, size: int, cuts: int) -> int:
 
 @compiled
 def hypothesis_vote(updater: VersionSpace, h: Any) -> float:
-    """What hypothesis h says of the example that is written out."""
+    """Return the prediction of hypothesis h for the example that is laid out in slots."""
     outside = False
     for k in range(updater.columns.shape[1]):
         x = updater.example[np.int64(updater.columns[h, k]) + 1]
@@ -147,7 +147,7 @@ def hypothesis_vote(updater: VersionSpace, h: Any) -> float:
 
 @compiled
 def count_errors(updater: VersionSpace, rows: Rows, labels: NDArray[np.int8], errors: NDArray[np.int64]) -> None:
-    """Adds up how often each hypothesis of the class is wrong; a label of 0 is left out."""
+    """Add to `errors` how often each hypothesis is wrong; rows with the label 0 are left out."""
     for i in range(len(labels)):
         if labels[i] != 0:
             scatter_row(rows, i, updater.example)
@@ -163,7 +163,7 @@ def _accepts_row_version_space(updater: VersionSpace, rows: Rows, i: int) -> boo
 
 @score.of(VersionSpace)
 def _score_version_space(updater: VersionSpace, rows: Rows, i: int) -> tuple[float, float]:
-    """The share of the version space that votes + less the share that votes −."""
+    """Return the share of the version space that votes + less the share that votes −."""
     _, sq_norm = dot_and_sq_norm(rows, i, updater.weights)
     if not sq_norm < max_sq_norm(updater.weights):
         return 0.0, sq_norm
@@ -177,7 +177,7 @@ def _score_version_space(updater: VersionSpace, rows: Rows, i: int) -> tuple[flo
 
 @update.of(VersionSpace)
 def _update_version_space(updater: VersionSpace, rows: Rows, i: int, gradient: float, t: int) -> None:
-    """Keeps the hypotheses that say what the label says; where none does, all come back."""
+    """Keep the hypotheses that agree with the label; where none does, restore all."""
     scatter_row(rows, i, updater.example)
     left = 0
     for k in range(updater.scalars[N_LEFT]):

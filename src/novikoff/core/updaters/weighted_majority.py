@@ -1,19 +1,19 @@
-"""Several learners over one stream, and the weighted majority of them: the geometry of `Auto`.
+"""Weighted majority of several learners over one stream: the updater of `Auto`.
 
-Every example is seen in a scale that the stream itself sets, so that the units of its columns don't count: with s_j the
+Every example is scaled by statistics of the stream, so that the units of its columns do not matter: with s_j the
 largest |x_j| and ℓ the mean of Σ (x_j/s_j)², both up to and including this example, x̃_j = x_j/(s_j·√ℓ); of the bias,
 x̃ = 1/√ℓ. From x̃ learn
 
     0  AROW, which votes by its mean (core/updaters/arow.py)
     1  AdaGrad on the hinge loss, by its mean (core/updaters/adagrad.py)
     2  both: the sum of the scores of 0 and 1, each in units of how large it has been
-    3  the Perceptron, by its last hypothesis: where the world changes, it is the quickest to follow
+    3  the Perceptron, by its last hypothesis, which follows a changing stream fastest
 
-Each has a vote, which shrinks to β of it when it errs; the label with the most votes is predicted. Where that errs, a
-share of all votes is dealt out again evenly, so that nobody is ever out of the game.
+Each has a vote, which is multiplied by β when it errs; the label with the most votes is predicted. After a mistake a
+fixed share of all votes is redistributed uniformly, so that every learner can recover.
 
-A row of `slots` has the scale s_j, AROW's weight and variance, AdaGrad's weight and G, and the Perceptron's weight; a
-row of `sums` what the means of the first two are made of (core/averaging.py).
+A row of `weights` has the scale s_j, AROW's weight and variance, AdaGrad's weight and G, and the Perceptron's weight; a
+row of `sums` the sums for the means of the first two (core/averaging.py).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ N_MEMBERS = 4
 AROW, ADAGRAD, COMBINED, PERCEPTRON = 0, 1, 2, 3
 FEATURE_SCALE, AROW_WEIGHT, VARIANCE, ADAGRAD_WEIGHT, SQUARED_GRADIENTS, PERCEPTRON_WEIGHT = 0, 1, 2, 3, 4, 5
 SLOT_FIELDS = 6
-# Where each number lives in Council.scalars: the examples seen, Σ Σ (x_j/s_j)² over them, and of each member its vote,
+# Entries of WeightedMajority.scalars: the examples seen, Σ Σ (x_j/s_j)² over them, and of each member its vote,
 # its mistakes and the sum of the squares of its scores.
 N_STEPS, TOTAL_SQ_LENGTH, VOTES, ERRORS, SCORE_SQUARES = 0, 1, 2, 6, 10
 N_SCALARS = SCORE_SQUARES + N_MEMBERS
@@ -99,7 +99,7 @@ WEIGHTED_MAJORITY_SCHEMA = Schema(
         ),
     ],
 )
-"""What a model file may hold of this state."""
+"""The schema of this state in a model file."""
 
 
 def build_weighted_majority(slots: int, dtype: Any, *, bias: bool, **settings: float) -> WeightedMajority:
@@ -122,7 +122,7 @@ def build_weighted_majority(slots: int, dtype: Any, *, bias: bool, **settings: f
 
 @compiled
 def scale_example(updater: WeightedMajority, rows: Rows, i: int, stride: int) -> None:
-    """Puts x̃ of row i into `example`; what it adds to the scale, and ‖x̃‖², are noted. Nothing else is changed."""
+    """Write x̃ of row i to `example`; note what it adds to the scale, and ‖x̃‖². Nothing else is changed."""
     start, stop = first_term(rows, i), end_term(rows, i)
     length = 0.0
     for k in range(start, stop):
@@ -144,7 +144,7 @@ def scale_example(updater: WeightedMajority, rows: Rows, i: int, stride: int) ->
 
 @compiled
 def update_scale(updater: WeightedMajority, rows: Rows, i: int, stride: int, n_columns: int) -> None:
-    """From now on row i is a part of the scale, which stands in each of so many columns."""
+    """Include row i in the scale, which is stored in each of `n_columns` columns."""
     for k in range(first_term(rows, i), end_term(rows, i)):
         j, size = weight_slot(rows, i, k) * stride, abs(np.float64(rows.values[k]))
         if size > np.float64(updater.weights[j, FEATURE_SCALE]):
@@ -177,7 +177,7 @@ def adagrad_view(updater: WeightedMajority) -> AdaGrad:
 
 @compiled
 def perceptron_step(updater: WeightedMajority, at: ScaledRow, i: int, amount: float) -> None:
-    """The Perceptron's step."""
+    """Take the Perceptron's step."""
     for k in range(first_term(at, i), end_term(at, i)):
         j = weight_slot(at, i, k)
         w = np.float64(updater.weights[j, PERCEPTRON_WEIGHT])
@@ -190,7 +190,7 @@ def perceptron_step(updater: WeightedMajority, at: ScaledRow, i: int, amount: fl
 def add_score_term(
     updater: WeightedMajority, j: int, x: float, notes: NDArray[np.float64], at: int, stride: int
 ) -> None:
-    """One term of the scores of a column, which are noted from `at` on; of means, what is to be divided by t^p."""
+    """Add one term to the scores of a column, which are noted from `at` on; of means, the part to be divided by t^p."""
     notes[at + stride * AROW_LAST] += x * np.float64(updater.weights[j, AROW_WEIGHT])
     notes[at + stride * AROW_MEAN] += x * updater.sums[j, 0]
     notes[at + stride * ADAGRAD_LAST] += x * np.float64(updater.weights[j, ADAGRAD_WEIGHT])
@@ -200,7 +200,7 @@ def add_score_term(
 
 @compiled
 def score_example(updater: WeightedMajority, rows: Rows, i: int) -> None:
-    """The same for all terms of row i, of one column; sums that are not in memory are quicker."""
+    """Add all terms of row i to the scores of one column; local sums are faster than sums in memory."""
     start, bias = first_term(rows, i), updater.notes[SCALED_BIAS]
     a, b, c, d, e = 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(start, end_term(rows, i)):
@@ -233,14 +233,14 @@ def finish_averages(
 
 @compiled
 def score_unit(updater: WeightedMajority, member: int) -> float:
-    """What a score of this member is to be multiplied by, so that all members' scores are of a size."""
+    """Return the factor that brings the scores of this member to the scale of the others."""
     spread = updater.scalars[SCORE_SQUARES + member]
     return math.sqrt(updater.scalars[N_STEPS] / spread) if spread > 0.0 else 0.0
 
 
 @compiled
 def member_score(updater: WeightedMajority, member: int, notes: NDArray[np.float64], at: int, stride: int) -> float:
-    """What a member says of a column, from what is noted."""
+    """Return the score of a member in a column, from the notes."""
     if member == PERCEPTRON:
         return score_unit(updater, PERCEPTRON) * notes[at + stride * PERCEPTRON_LAST]
     both = 0.0
@@ -253,8 +253,10 @@ def member_score(updater: WeightedMajority, member: int, notes: NDArray[np.float
 
 @compiled
 def update_votes(updater: WeightedMajority, y: float, is_known_label: bool) -> None:
-    """Votes shrink where a member errs, and are dealt out anew where the vote does; `met` says whether y was known
-    before: otherwise nobody can have predicted it."""
+    """Multiply the votes of members that err by β, and redistribute a share where the majority errs.
+
+    `is_known_label` says whether y was seen before: otherwise no member can have predicted it.
+    """
     scalars, notes, total = updater.scalars, updater.notes, 0.0
     for member in range(N_MEMBERS):
         if not is_known_label or notes[MEMBER_PREDICTIONS + member] != y:
@@ -272,7 +274,7 @@ def update_votes(updater: WeightedMajority, y: float, is_known_label: bool) -> N
 
 @score.of(WeightedMajority)
 def _score_weighted_majority(updater: WeightedMajority, rows: Rows, i: int) -> tuple[float, float]:
-    """The side with more votes, and how clearly those who vote for it say so."""
+    """Return the side with more votes, and the mean confidence of the members that vote for it."""
     sq_norm, notes = row_sq_norm(rows, i), updater.notes
     if not sq_norm < math.inf:
         return 0.0, sq_norm

@@ -1,5 +1,6 @@
-"""The council (core/updaters/weighted_majority.py) where there are many classes, each with a column of weights:
-preferences between the class of an example and its highest rival are learned, as Kesler's construction has it.
+"""Weighted majority of several learners (core/updaters/weighted_majority.py), with a column of weights per class.
+
+Members learn preferences between the class of an example and its highest rival, as in Kesler's construction.
 
 Every member has rivals of its own. The scale of a feature stands in column 0, and in each column with a weight for it.
 """
@@ -52,7 +53,7 @@ from novikoff.data.rows import Rows, ScaledRow, end_term, first_term, weight_slo
 
 @compiled
 def scores_offset(spare: NDArray[np.float64], stride: int) -> int:
-    """Where the scores of columns are noted: at the end, which nobody else writes to."""
+    """Return where the scores of columns are noted: at the end, which no other function writes to."""
     return len(spare) - N_SCORES * stride
 
 
@@ -60,7 +61,7 @@ def scores_offset(spare: NDArray[np.float64], stride: int) -> int:
 def _score_example_weighted_majority(
     updater: WeightedMajority, rows: Rows, i: int, stride: int, n_columns: int, workspace: MulticlassWorkspace
 ) -> None:
-    """The votes for each class."""
+    """Write the votes for each class."""
     scale_example(updater, rows, i, stride)
     notes, at, start = workspace.spare, scores_offset(workspace.spare, stride), first_term(rows, i)
     for k in range(at, len(notes)):
@@ -91,7 +92,7 @@ def _score_example_weighted_majority(
 
 @compiled
 def highest_rival(scores: NDArray[np.float64], n_columns: int, y: int) -> int:
-    """The other class with the highest score."""
+    """Return the other class with the highest score."""
     best = -1
     for c in range(n_columns):
         if c != y and (best < 0 or scores[c] > scores[best]):

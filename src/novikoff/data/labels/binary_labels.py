@@ -13,6 +13,7 @@ from typing import Any
 from novikoff._compiled import buffers
 from novikoff._compiled.jit import compiled_read_only
 from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.data.validation import validate_y
 from novikoff.errors import InputError, LabelError, TooManyLabelsError
 
 MAX_LABEL_RANGE = 1 << 16  # labels
@@ -37,6 +38,16 @@ class BinaryLabels:
             if label is not None:
                 self.sides[label] = sign
 
+    @staticmethod
+    def parse(y: Any, examples: int) -> Any:
+        """Return y as an array of one label for each example."""
+        return validate_y(y, examples)
+
+    @classmethod
+    def from_file(cls, listed: list[Any], *, rest: str) -> BinaryLabels:
+        """Return the labels that a model file lists."""
+        return cls(*listed, rest=rest)
+
     @classmethod
     def sorted(cls, known: Any) -> BinaryLabels:
         values = find_distinct(np.asarray(known))
@@ -51,10 +62,10 @@ class BinaryLabels:
 
     @classmethod
     def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int8], BinaryLabels]:
-        """−1 or +1 for each label of y, and the labels: there are no others."""
+        """Return −1 or +1 for each label of y, and the labels: there are no others."""
         split = split_in_two(y)
         if split is None:
-            return cls.sorted(y).signs(y)
+            return cls.sorted(y).encode(y)
         negative, positive, signs = split
         return signs, cls(negative, positive)
 
@@ -65,8 +76,8 @@ class BinaryLabels:
             raise LabelError(f"classes must hold the labels of before, {self.known()}, but {declared.known()} came.")
         return self if len(self) == 2 else declared if not self.sides else self
 
-    def signs(self, y: NDArray[Any]) -> tuple[NDArray[np.int8], BinaryLabels]:
-        """−1 or +1 for each label, and the labels that are known then: self is left as it is."""
+    def encode(self, y: NDArray[Any]) -> tuple[NDArray[np.int8], BinaryLabels]:
+        """Return −1 or +1 for each label, and the labels that are known then: self is left as it is."""
         if len(self) == 2 and y.dtype.kind in "biuf" and isinstance(self.positive, int):  # the usual case, quickly
             positive = y == self.positive
             if np.count_nonzero(positive) + np.count_nonzero(y == self.negative) == len(y):
@@ -80,6 +91,20 @@ class BinaryLabels:
             known.sign(label)
         upper, lower = int(known.sign(high)), int(known.sign(low))
         return np.asarray(y == high).view("int8") * np.int8(upper - lower) + np.int8(lower), known
+
+    def encode_one(self, label: Any) -> tuple[NDArray[np.int8], BinaryLabels]:
+        """Return −1 or +1 for one label as an array; self knows it then."""
+        return np.array([self.sign(label)], np.int8), self
+
+    def build_encoder(self, left_out: Any) -> Any:
+        """Return an encoder of labels in files; `left_out` counts examples without a label."""
+        from novikoff.data.labels.label_encoding import BinaryLabelEncoder
+
+        return BinaryLabelEncoder(self, leave_out=left_out)
+
+    def format(self, label: Any) -> str:
+        """Return a label, predicted or given, as a text."""
+        return str(merge_label(label, self))
 
     def sign(self, label: Any) -> float:
         """−1 or +1 for one label, which becomes known if it was not."""

@@ -7,10 +7,11 @@ gets the next number. Sets of labels are numbered likewise.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.data.labels.binary_labels import convert_label, find_unique, to_plain_label
+from novikoff.data.validation import validate_y
 from novikoff.errors import LabelError
 
 K = TypeVar("K", bound=Any)
@@ -27,23 +28,33 @@ class ClassLabels:
         self.told = len(self.numbers)
         """How many were known before the first example of theirs came."""
 
+    @staticmethod
+    def parse(y: Any, examples: int) -> Any:
+        """Return y as an array of one label for each example."""
+        return validate_y(y, examples)
+
     @classmethod
-    def sorted(cls, y: Iterable[Any]) -> ClassLabels:
+    def from_file(cls, listed: list[Any], *, rest: str) -> ClassLabels:
+        """Return the labels that a model file lists."""
+        return cls(listed)
+
+    @classmethod
+    def sorted(cls, y: Iterable[Any]) -> Self:
         labels = {to_plain_label(label) for label in y}
         if not labels:
             raise LabelError("There are no labels: every row needs one.")
         return cls(sort_labels(labels))
 
     @classmethod
-    def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int64], ClassLabels]:
-        """The classes of y, sorted, and the number of each label."""
+    def found(cls, y: Any) -> tuple[Any, Self]:
+        """Return the number of each label of y, and the classes, sorted: there are no others."""
         values, _, inverse = find_unique(y)
         return inverse, cls(map(to_plain_label, values))
 
-    def named(self, classes: Any) -> ClassLabels:
-        """These classes after being told of others; what is known keeps its number."""
-        declared = ClassLabels.sorted(np.asarray(classes).tolist() if isinstance(classes, np.ndarray) else classes)
-        return ClassLabels([*self.numbers, *declared.numbers])
+    def named(self, classes: Any) -> Self:
+        """Return these classes and the declared ones; a known class keeps its number."""
+        declared = self.sorted(np.asarray(classes).tolist() if isinstance(classes, np.ndarray) else classes)
+        return type(self)([*self.numbers, *declared.numbers])
 
     def number(self, label: Any) -> int:
         """The number of a class, which becomes known if it was not."""
@@ -57,12 +68,27 @@ class ClassLabels:
         check_same_type(self.numbers, label)
         return self.numbers.setdefault(label, len(self.numbers))
 
-    def encode(self, y: NDArray[Any]) -> tuple[NDArray[np.int64], ClassLabels]:
-        """The number of each label, and the classes that are known then: self is left as it is."""
+    def encode(self, y: Any) -> tuple[Any, Self]:
+        """Return the number of each label, and the classes that are known then: self is left as it is."""
         return encode_in_order(y, self.copy())
 
-    def encode_sets(self, sets: Sequence[Iterable[Any]]) -> tuple[LabelSets, ClassLabels]:
-        """The numbers of the labels of each example, likewise."""
+    def encode_one(self, label: Any) -> tuple[Any, Self]:
+        """Return the number of one label as an array, and the classes that are known then."""
+        known = self.copy()
+        return np.array([known.number(label)]), known
+
+    def build_encoder(self, left_out: Any) -> Any:
+        """Return an encoder of labels in files; `left_out` counts examples without a label."""
+        from novikoff.data.labels.label_encoding import ClassLabelEncoder
+
+        return ClassLabelEncoder(self, leave_out=left_out)
+
+    def format(self, label: Any) -> str:
+        """Return a label, predicted or given, as a text."""
+        return str(label)
+
+    def encode_sets(self, sets: Sequence[Iterable[Any]]) -> tuple[LabelSets, Self]:
+        """Return the numbers of the labels of each example, and the labels that are known then."""
         known, starts, members = self.copy(), [0], list[int]()
         for labels in sets:
             if isinstance(labels, str):
@@ -71,8 +97,8 @@ class ClassLabels:
             starts.append(len(members))
         return LabelSets(np.array(starts, np.int64), np.array(members, np.int64)), known
 
-    def copy(self) -> ClassLabels:
-        twin = ClassLabels()
+    def copy(self) -> Self:
+        twin = type(self)()
         twin.numbers, twin.told = dict(self.numbers), self.told
         return twin
 

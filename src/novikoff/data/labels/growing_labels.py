@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.data.labels.binary_labels import BinaryLabels, merge_label, to_plain_label
+from novikoff.data.labels.binary_labels import BinaryLabels, find_distinct, merge_label, to_plain_label
 from novikoff.data.labels.class_labels import ClassLabels, check_same_type, encode_in_order, sort_labels
+from novikoff.data.validation import validate_y
 from novikoff.errors import LabelError
 
 
@@ -21,6 +22,23 @@ class GrowingLabels:
         """All of them, from the third on."""
         self.told = 0 if more is None else len(more)
         """How many were known before the first example of theirs came, where they are more than two."""
+
+    @staticmethod
+    def parse(y: Any, examples: int) -> Any:
+        """Return y as an array of one label for each example."""
+        return validate_y(y, examples)
+
+    @classmethod
+    def from_file(cls, listed: list[Any], *, rest: str) -> GrowingLabels:
+        """Return the labels that a model file lists."""
+        if len(listed) < 2:
+            raise LabelError(f"labels must be two at least, but are {listed!r}.")
+        return cls(BinaryLabels(*listed, rest=rest)) if len(listed) == 2 else cls.of(listed)
+
+    @classmethod
+    def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int64], GrowingLabels]:
+        """Return the number of each label of y, and the labels: there are no others."""
+        return cls.of(find_distinct(y)).encode(y)
 
     @classmethod
     def of(cls, known: list[Any]) -> GrowingLabels:
@@ -70,8 +88,23 @@ class GrowingLabels:
             self.more = ClassLabels([self.two.negative, self.two.positive])
         return self.more.number(label)
 
+    def encode_one(self, label: Any) -> tuple[NDArray[np.int64], GrowingLabels]:
+        """Return the number of one label as an array, and the labels that are known then."""
+        known = self.copy()
+        return np.array([known.number(label)]), known
+
+    def build_encoder(self, left_out: Any) -> Any:
+        """Return an encoder of labels in files; `left_out` counts examples without a label."""
+        from novikoff.data.labels.label_encoding import ClassLabelEncoder
+
+        return ClassLabelEncoder(self, leave_out=left_out)  # type: ignore[arg-type]
+
+    def format(self, label: Any) -> str:
+        """Return a label, predicted or given, as a text."""
+        return str(merge_label(label, self.two))
+
     def encode(self, y: NDArray[Any]) -> tuple[NDArray[np.int64], GrowingLabels]:
-        """The number of each label, and the labels that are known then: self is left as it is."""
+        """Return the number of each label, and the labels that are known then: self is left as it is."""
         return encode_in_order(y, self.copy())
 
     def copy(self) -> GrowingLabels:

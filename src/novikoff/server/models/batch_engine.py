@@ -27,7 +27,7 @@ from novikoff.base.internals import (
     uses_linear_loop,
     weight_scale_of,
 )
-from novikoff.base.online import LinearClassifier
+from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.online_classifier import TIE_SIGNS
 from novikoff.core.scoring import ScoringContext, score_each_row
 from novikoff.data.formats.json.ndjson_events import (

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from novikoff.base.internals import label_for_score, state_of
-from novikoff.base.online import LinearClassifier
+from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.data.raw.encoding import Encoding, get_encoding, warn_unknown_column
 from novikoff.errors import InputError
 from novikoff.server.ops.logs import log

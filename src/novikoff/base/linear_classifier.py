@@ -1,4 +1,8 @@
-"""Learning and predicting one example at a time, from a dict, a list of names or a 1-D array."""
+"""The base of linear learners: the binary loop, and fast paths that learn and predict single examples.
+
+A single example takes a fast path once an example of its type was seen: one call of compiled code, with all arguments
+packed in advance. Every other example (the first, a new label, a new feature, an invalid value) takes a slow path,
+which handles everything, raises errors, and refreshes the fast path."""
 
 from __future__ import annotations
 
@@ -9,11 +13,12 @@ from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.base.fast_learn import FastLearnPath
 from novikoff.base.fast_predict import FastPredictPath, ScoreFunction
-from novikoff.base.linear_weights import LinearModel
 from novikoff.base.model_lock import lock_free
 from novikoff.base.model_state import ModelState
-from novikoff.base.online_classifier import TIE_SIGNS, check_writeable
+from novikoff.base.online_classifier import TIE_SIGNS, OnlineClassifier
 from novikoff.base.raw_rows import encode_example, has_raw_dicts
+from novikoff.base.row_checks import check_writeable
+from novikoff.base.scoring import LoopScorer, build_updater_scorer, build_weight_scorer, final_weights
 from novikoff.base.single_example import (
     build_initial_state,
     build_rejection_error,
@@ -24,14 +29,14 @@ from novikoff.base.single_example import (
 )
 from novikoff.core import loop
 from novikoff.core.updaters.base import write_final_weights
-from novikoff.data.rows import Dense
+from novikoff.data.rows import Dense, Rows
 
 ndarray: Any = None
-"""NumPy's, by a name of its own, by which it is found sooner; set when the first example is learned."""
+"""NumPy's class as a global name, which is found faster; set when the first example is learned."""
 
 
-class LinearClassifier(LinearModel):
-    """A learner that also takes single examples. Abstract."""
+class LinearClassifier(OnlineClassifier):
+    """A binary learner whose loss says when weights move, and whose updater says how. Abstract."""
 
     _not_copied = (
         "_fast_path",
@@ -44,16 +49,36 @@ class LinearClassifier(LinearModel):
     )
     _fast_path: FastLearnPath | None = None
     _array_path: Any = None
-    """While there is a lane, its way for arrays."""
+    """The arguments of the fast path for arrays."""
     _dict_path: Any = None
-    """While there is a lane, its way for dicts."""
+    """The function of the fast path for dicts and lists of names."""
     _fast_predict: FastPredictPath | None = None
     _score_function: ScoreFunction | None = None
-    """While there is a lane for predicting, its way."""
+    """The function of the fast path for predicting."""
     _encoded_score_function: ScoreFunction | None = None
-    """The same for raw rows that are encoded, of models whose dicts are raw rows."""
+    """The function of the fast path for raw rows that were encoded, of models whose dicts are raw rows."""
     _met = False
-    """Whether an example was predicted since the last batch: the lane is not made for one alone."""
+    """Whether an example was predicted since the last batch: the fast path is not built for one alone."""
+
+    # --- The loop ---
+
+    def _run_loop(
+        self, state: ModelState, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], canonical: bool
+    ) -> int:
+        slots, tie, counters = state.features + 1, TIE_SIGNS[self.tie], state.ledger.book
+        return loop.learn(self._spec().loss, state.updater, rows, signs, weights, slots, tie, counters, canonical)
+
+    def _build_loop_scorer(self, state: ModelState) -> LoopScorer:
+        if self._spec().scores_by_weights:
+            return build_weight_scorer(state, self._hypothesis(state))
+        return build_updater_scorer(state)
+
+    def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
+        if not self._spec().has_weights:
+            raise AttributeError(f"What {type(self).__name__} has learned is no weight vector.")
+        return final_weights(state)
+
+    # --- Fast paths ---
 
     def set_params(self, **params: Any) -> Self:
         self._drop_fast_paths()
@@ -86,9 +111,9 @@ class LinearClassifier(LinearModel):
 
     @lock_free
     def learn_one(self, x: Any, y: Any) -> Self:
-        """Learns one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array.
+        """Learn one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array.
 
-        Features are names (a new one is a new feature) or column numbers. A refused example leaves all as it was.
+        Features are names (a new one is a new feature) or column numbers. A refused example changes nothing.
         """
         try:
             if type(x) is ndarray:
@@ -102,7 +127,7 @@ class LinearClassifier(LinearModel):
                     taken = step(block, None, starts, indices, x, signs[y])
             else:
                 taken = self._dict_path(x, y)
-        except (KeyError, TypeError):  # a new label, or no lane yet
+        except (KeyError, TypeError):  # a new label, or no fast path yet
             taken = loop.NEEDS_SLOW_PATH
         if taken < 0:
             if taken == loop.HAS_ZEROS:  # only for arrays
@@ -112,7 +137,7 @@ class LinearClassifier(LinearModel):
         return self
 
     def _learn_slow_path(self, x: Any, y: Any) -> None:
-        """The way around: takes everything, says what is wrong, and leaves the lane ready for more of the same."""
+        """Learn any example, raise errors, and refresh the fast path for more examples of its type."""
         global ndarray  # noqa: PLW0603 - files are learned without NumPy
         ndarray = np.ndarray
         if self._fast_path is not None and self._fast_path.is_abandoned():
@@ -136,29 +161,30 @@ class LinearClassifier(LinearModel):
             self._drop_fast_paths()
             raise build_rejection_error(self, state, x)
         self._state = state
-        lane = self._refresh_fast_learn(state)
-        self._array_path = lane.build_array_learner()
-        self._dict_path = None if has_raw_dicts(state) else lane.build_dict_learner()
+        path = self._refresh_fast_learn(state)
+        self._array_path = path.build_array_learner()
+        self._dict_path = None if has_raw_dicts(state) else path.build_dict_learner()
 
     def _learn_array(self, state: ModelState, x: NDArray[Any], y: Any) -> int:
         x = prepare_array(self, state, x)
         self._reserve(state, 1, x.size)
         state.feature_sample.reserve(x.size, state.features)
-        lane = self._refresh_fast_learn(state)
-        return lane.learn_array(x, state.labels.sign(y))
+        path = self._refresh_fast_learn(state)
+        return path.learn_array(x, state.labels.sign(y))
 
     def _learn_terms(self, state: ModelState, x: Any, y: Any) -> int:
         columns, values = prepare_terms(self, state, x)
         self._reserve(state, 1, len(columns))
         state.feature_sample.reserve(len(columns), state.features)
-        lane = self._refresh_fast_learn(state)
-        lane.prepare(len(columns))
-        return lane.learn_terms(columns, values, state.labels.sign(y))
+        path = self._refresh_fast_learn(state)
+        path.prepare(len(columns))
+        return path.learn_terms(columns, values, state.labels.sign(y))
 
     def _refresh_fast_learn(self, state: ModelState) -> FastLearnPath:
         if self._fast_path is None:
-            sparse_only = self._learns_sparse_only and not self._has_dense_step
-            self._fast_path = FastLearnPath(self._build_loss(), TIE_SIGNS[self.tie], state, sparse_only=sparse_only)
+            spec = self._spec()
+            sparse_only = not spec.learns_dense_examples
+            self._fast_path = FastLearnPath(spec.loss, TIE_SIGNS[self.tie], state, sparse_only=sparse_only)
         self._fast_path.refresh(state)
         return self._fast_path
 
@@ -166,18 +192,18 @@ class LinearClassifier(LinearModel):
 
     @lock_free
     def score_one(self, x: Any) -> float:
-        """w·x for one example; features that were never learned weigh nothing."""
-        state, asked = self._state, self._score_function
-        score = None if asked is None or state is None else asked(state, x)
+        """Return w·x for one example; features that were never learned have weight 0."""
+        state, score_fast = self._state, self._score_function
+        score = None if score_fast is None or state is None else score_fast(state, x)
         if score is None:
-            asked = self._open_fast_predict()
-            score = None if asked is None else asked(self._require_fitted(), x)
-        if score is None or score != score:  # noqa: PLR0124 - NaN: quicker to ask so than by a call
+            score_fast = self._open_fast_predict()
+            score = None if score_fast is None else score_fast(self._require_fitted(), x)
+        if score is None or score != score:  # noqa: PLR0124 - NaN: faster than a call
             score = self._score_slow_path(x)
-        return score * self._weight_scale()
+        return score
 
     def _open_fast_predict(self) -> ScoreFunction | None:
-        """Return the lane for predicting now, of features by name or number: not of raw rows."""
+        """Return the fast path for examples with features by name or number; None for models of raw rows."""
         state = self._require_fitted()
         if has_raw_dicts(state):
             return None
@@ -185,18 +211,18 @@ class LinearClassifier(LinearModel):
         return self._score_function
 
     def _build_fast_predict(self, state: ModelState) -> ScoreFunction | None:
-        """The way of the lane for predicting: from the second example on, and only where the weights are the
-        hypothesis."""
-        if type(self)._score_terms is not LinearClassifier._score_terms or not self._met:
+        """Return the fast path for predicting: from the second example on, where the score is w·x."""
+        spec = self._spec()
+        if not spec.scores_by_weights or not self._met:
             return None
-        unseen = self._unseen_weight(state)
+        unseen = spec.unseen_weight_in(state)
         if self._fast_predict is None or not self._fast_predict.try_refresh(state, unseen=unseen):
-            least, most = self._feature_range()
+            least, most = spec.feature_range
             self._fast_predict = FastPredictPath(state, unseen=unseen, least=least, most=most)
-        return self._fast_predict.scores(state)
+        return self._fast_predict.scores(state, scale=spec.weight_scale)
 
     def _score_slow_path(self, x: Any) -> float:
-        """The way around: takes everything, and says what is wrong."""
+        """Score any example; raise errors."""
         state = self._require_fitted()
         if state.reading is not None:
             raw, x = x, encode_example(state, x)
@@ -205,31 +231,35 @@ class LinearClassifier(LinearModel):
                 return score
         terms = parse_known_terms(self, state, x)
         self._met = True
-        return self._score_terms(state, *terms)
+        spec = self._spec()
+        score = self._score_terms(state, *terms) if spec.scores_by_weights else self._score_row(state, *terms)
+        return score * spec.weight_scale
 
     def _score_encoded(self, state: ModelState, x: Any) -> float | None:
-        """The score of a raw row that is encoded, by the lane; None where it must go the way around."""
-        asked = self._encoded_score_function or self._score_function
-        score = None if asked is None else asked(state, x)
+        """Return the score of a raw row that was encoded, by the fast path; None where it needs the slow path."""
+        score_fast = self._encoded_score_function or self._score_function
+        score = None if score_fast is None else score_fast(state, x)
         if score is None:
-            asked = self._encoded_score_function = self._build_fast_predict(state)
-            score = None if asked is None else asked(state, x)
+            score_fast = self._encoded_score_function = self._build_fast_predict(state)
+            score = None if score_fast is None else score_fast(state, x)
         return None if score is None or math.isnan(score) else score
 
     def _score_terms(self, state: ModelState, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
-        """One example's score: the same sum in the same order, with only the weights that it needs."""
+        """Return w·x of one example: the sum of the batch loop in its order, with only the weights that x needs."""
         weights, out = buffers.empty(len(columns) + 1), buffers.empty(1)
         seen = columns < state.features
         times = np.array([state.ledger.examples])
         write_final_weights(state.updater, 1, 1, times, np.where(seen, columns, np.uint32(0)), weights)
-        weights[1:][~seen] = self._unseen_weight(state)
+        weights[1:][~seen] = self._spec().unseen_weight_in(state)
         row = Dense(values, len(values))
         loop.score_rows(weights, row, state.updater.bias, len(weights), math.inf, True, out)
         return float(out[0])
 
     def _score_row(self, state: ModelState, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
-        """The same by `_scorer`, for learners whose score is another one."""
-        if len(columns) and int(columns.max()) >= state.features:  # one more feature, for all that were never seen
+        """Return the score of one example by the scorer of batches, for learners whose score is not w·x."""
+        if (
+            len(columns) and int(columns.max()) >= state.features
+        ):  # one more feature stands for all that were never seen
             columns = np.minimum(columns, np.uint32(state.features))
             state = state.copy()
             state.ensure_capacity(state.features + 1)
@@ -243,5 +273,5 @@ class LinearClassifier(LinearModel):
         return None if self._state is None else self._label_for_score(self.score_one(x))
 
     def _label_for_score(self, score: float) -> Any:
-        """The label for a score."""
+        """Return the label for a score."""
         return self._require_fitted().labels.name(score > 0.0 or (score == 0.0 and TIE_SIGNS[self.tie] > 0.0))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from novikoff.base.state_scoring import StateScoredClassifier
+from novikoff.base.estimator import BaseEstimator
 from novikoff.ledger import Ledger
 from novikoff.theory import validation
 from novikoff.theory.directed_rounding import float_above
@@ -26,10 +26,10 @@ class SampleCheck(NamedTuple):
     sentence: str
 
 
-class ConsistentLearner(StateScoredClassifier):
-    """Abstract."""
+class SampleCheckMixin(BaseEstimator, ABC):
+    """A learner whose hypothesis is consistent with its examples; precedes the other base class."""
 
-    _learns_sparse_only = _scores_sparse_only = True
+    passes: int
 
     @abstractmethod
     def _hypothesis_class(self) -> tuple[str, dict[str, Any], str]:
