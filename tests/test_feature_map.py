@@ -61,7 +61,7 @@ ROWS = st.lists(st.lists(st.integers(-3, 3), min_size=4, max_size=4), min_size=1
 @settings(max_examples=60, deadline=None)
 @given(ROWS, st.integers(1, 4), st.sampled_from(["products", "poly", "powers"]), st.integers(1, 40))
 def test_every_column_is_what_its_name_says(table: list[list[int]], degree: int, kind: str, at_once: int) -> None:
-    chosen, X = MapSpec.spelled(f"{kind}:{degree}"), np.array(table, float)
+    chosen, X = MapSpec.parse(f"{kind}:{degree}"), np.array(table, float)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(feature_maps, "TERMS_PER_CHUNK", at_once)
         got = whole(chosen, Dense(X.reshape(-1), 4), 4)
@@ -119,7 +119,7 @@ def test_columns_keep_their_positions_as_features_arrive() -> None:
 def test_hashed_products_use_the_documented_hash() -> None:
     rows = Sparse(np.array([0, 3]), np.array([7, 2, 5], np.uint32), np.array([2.0, 3.0, 5.0]))
     bits = 20
-    got = whole(MapSpec.spelled("products:3", bits), rows, 8)[0]
+    got = whole(MapSpec.parse("products:3", bits), rows, 8)[0]
     pair = {(i, j): int(combine_hashes(np.uint64(i), np.uint64(j))) for i, j in ((2, 5), (2, 7), (5, 7))}
     triple = int(combine_hashes(np.uint64(pair[2, 5]), np.uint64(7)))
     want = {2: 3.0, 5: 5.0, 7: 2.0} | {h % 2**bits: v for h, v in zip(pair.values(), (15.0, 6.0, 10.0), strict=True)}
@@ -132,7 +132,7 @@ def test_hashed_products_use_the_documented_hash() -> None:
 @given(ROWS, st.integers(1, 5))
 def test_colliding_products_are_summed(table: list[list[int]], bits: int) -> None:
     X = np.array(table, float)
-    own, chosen = whole(MapSpec.spelled("products:2"), Dense(X.reshape(-1), 4), 4), MapSpec.spelled("products:2", bits)
+    own, chosen = whole(MapSpec.parse("products:2"), Dense(X.reshape(-1), 4), 4), MapSpec.parse("products:2", bits)
     want = np.zeros((len(X), 2**bits))
     for j in range(own.shape[1]):
         parts = get_product_features(j, 2, repeated=False)
@@ -264,7 +264,7 @@ def test_bad_rows_are_reported_or_skipped(tmp_path: Path, capsys: pytest.Capture
     path = tmp_path / "d.svm"
     path.write_text("1 1:1 2:1\n-1 1:2\n-1 1:1\n1 2:1\n-1 3:3 4:1\n")
     assert main(["learn", str(path), "--feature-map", "conjunctions:2", "--quiet"]) == 2
-    assert f"{path}:2: conjunctions are of features that are 0 or 1, but 2 came" in capsys.readouterr().err
+    assert f"{path}:2: conjunctions need features that are 0 or 1, got 2" in capsys.readouterr().err
     assert (
         main(["learn", str(path), "--feature-map", "conjunctions:2", "--bad-lines", "skip", "--json", "--quiet"]) == 0
     )
@@ -273,15 +273,15 @@ def test_bad_rows_are_reported_or_skipped(tmp_path: Path, capsys: pytest.Capture
     assert about["bad_lines"] == {"map": 2}
     path.write_text("1 1:1\n-1 1:1e15 2:1e15 3:1e15\n")
     assert main(["learn", str(path), "--feature-map", "poly:3", "--quiet"]) == 2
-    assert f"{path}:2: the map poly:3 makes a number of this that is too large" in capsys.readouterr().err
+    assert f"{path}:2: the map poly:3 overflows on this example" in capsys.readouterr().err
 
 
 def test_sizes_of_maps_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"makes 50,005,000 columns of 10,000 features.*--feature-map-bits 22"):
-        MapSpec.spelled("products:2").columns(10_000)
+        MapSpec.parse("products:2").columns(10_000)
     monkeypatch.setattr(feature_maps, "MAX_TERMS_PER_ROW", 50)
     long = Dense(np.ones(30), 15)
-    mapper = Mapper(MapSpec.spelled("products:2"))
+    mapper = Mapper(MapSpec.parse("products:2"))
     with pytest.raises(feature_maps.UnmappableRowError, match="more than 50 features of this example's 15"):
         list(mapper.pieces(long, 15))
     with pytest.raises(InputError, match="Row 0: the map products:2 makes more than 50"):
@@ -302,7 +302,7 @@ def test_invalid_maps_are_refused(text: str, bits: int | None) -> None:
     ("options", "said"),
     [
         (("--feature-map-bits", "3"), "--feature-map-bits is for the products of a --feature-map"),
-        (("--feature-map", "poly:2", "--hash-bits", "0"), "--feature-map has no names for its products"),
+        (("--feature-map", "poly:2", "--hash-bits", "0"), "--feature-map can't name its products"),
     ],
 )
 def test_invalid_options_are_refused(

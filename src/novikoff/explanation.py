@@ -22,8 +22,8 @@ from novikoff.base.internals import (
     working_model_of,
 )
 from novikoff.base.raw_rows import encode_example
+from novikoff.base.scoring import copy_scratch
 from novikoff.base.single_example import build_row, parse_known_terms
-from novikoff.base.state_scoring import copy_scratch
 from novikoff.core.loop import score_rows_with_updater
 from novikoff.core.updaters import weighted_majority as votes
 from novikoff.data.feature_maps import MapSpec
@@ -350,7 +350,7 @@ def _find_product_map(reading: dict[str, Any] | None) -> MapSpec | None:
     """Return the feature map of numbered features; None if features are hashed or not mapped."""
     if reading is None or reading.get("feature_map") is None or reading["feature_map_bits"] or reading.get("hash_bits"):
         return None
-    return MapSpec.spelled(reading["feature_map"])  # style: allow - the name of the method
+    return MapSpec.parse(reading["feature_map"])
 
 
 def _find_probability(model: Any, found: _Linear, score: float) -> float | None:

@@ -42,7 +42,7 @@ class FeatureMap(BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Record the number of features, and their names."""
-        chosen, batch = MapSpec.spelled(self.feature_map, self.feature_map_bits), validation.validate_batch(X)
+        chosen, batch = MapSpec.parse(self.feature_map, self.feature_map_bits), validation.validate_batch(X)
         _check_rows(batch)
         chosen.columns(batch.features)
         self.n_features_in_ = batch.features
@@ -59,7 +59,7 @@ class FeatureMap(BaseEstimator):
         known = None if names is None else names.tolist()
         validation.check_features(type(self).__name__, self.n_features_in_, known, batch)
         _check_rows(batch)
-        mapper = Mapper(MapSpec.spelled(self.feature_map, self.feature_map_bits))
+        mapper = Mapper(MapSpec.parse(self.feature_map, self.feature_map_bits))
         try:
             pieces = [rows for rows, _, _ in mapper.pieces(batch.rows, batch.features)]
         except UnmappableRowError as problem:
@@ -71,7 +71,7 @@ class FeatureMap(BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of all columns: x0*x1, or size*age if features have names."""
-        chosen = MapSpec.spelled(self.feature_map, self.feature_map_bits)
+        chosen = MapSpec.parse(self.feature_map, self.feature_map_bits)
         names = getattr(self, "feature_names_in_", input_features)
         known = [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(name) for name in names]
         return np.array([chosen.name(j, known) for j in range(chosen.columns(len(known)))], object)

@@ -306,7 +306,7 @@ def test_a_wrong_number_of_features_is_refused() -> None:
         ({"new": "red"}, "'new' has 'red'"),
         ({"new": "1.5"}, "'new' has '1.5'"),
         ({"b": 1e152, "new": 1e152}, "too large to square"),
-        ({"a": 1.0, 7: 1.0}, "the key 7 is not as those before"),
+        ({"a": 1.0, 7: 1.0}, "got the key 7 among keys of the other kind"),
         ("text", "must be a dict"),
         ([[1, 2], [3]], "names or column numbers"),
         (17, "must be a dict"),

@@ -23,7 +23,7 @@ def detect_format(content: bytes, name: str, **options: Any) -> Format:
     kind: type[Format] = formats.get_format_class(name)
     if content.startswith(b"1,"):  # a table without names
         options["label"] = "1"
-    return kind.settled(ReadOptions(**options), content, "it")
+    return kind.from_options(ReadOptions(**options), content, "it")
 
 
 def read(path: Path, content: bytes, fmt: Format, *, unlabelled: bool = True, **options: Any) -> Read:
@@ -116,20 +116,20 @@ def test_a_later_file_may_have_labels_again(tmp_path: Path) -> None:
     ],
 )
 def test_some_examples_have_a_label(name: str, model: bytes, data: bytes, labels: list[Any], tmp_path: Path) -> None:
-    _, came, keys = read(tmp_path / "it", data, detect_format(model, name))
-    assert came == labels
+    _, found, keys = read(tmp_path / "it", data, detect_format(model, name))
+    assert found == labels
     assert [key == int(NO_LABEL_KEY) for key in keys] == [label is None for label in labels]
 
 
 @pytest.mark.parametrize(
     ("name", "model", "data", "sentence"),
     [
-        ("svmlight", SVM[0], SVM[1], "it:1: the label must be a number, but '1:1' came."),
+        ("svmlight", SVM[0], SVM[1], "it:1: the label must be a number, got '1:1'."),
         ("csv", MIXED[0], MIXED[1], "it:2: the label, column 'y', is missing."),
-        ("csv", BARE[0], BARE[1], "it:1: expected 3 cells, but 2 came."),
+        ("csv", BARE[0], BARE[1], "it:1: expected 3 cells, got 2."),
         ("csv", NUMBERS[0], b"a,y,b,c\n1,,1,1\n", "it:2: the label, column 'y', is missing."),
         ("jsonl", JSON[0], JSON[1], "it:1: has no field 'label' with a label, or it is null."),
-        ("text", TEXT[0], TEXT[1], "it:1: expected a label, a tab and a text, but no text comes after"),
+        ("text", TEXT[0], TEXT[1], "it:1: expected a label, a tab and a text, but there is no text after"),
     ],
 )
 def test_a_learner_must_have_labels(name: str, model: bytes, data: bytes, sentence: str, tmp_path: Path) -> None:
@@ -144,19 +144,19 @@ def test_a_learner_must_have_labels(name: str, model: bytes, data: bytes, senten
         ("svmlight", SVM[0], b"1:1 x\n", "it:1: expected index:value"),
         ("svmlight", SVM[0], b"a:1 2:1\n", "it:1: expected index:value"),
         ("svmlight", SVM[0], b"3:1 2:1\n", "it:1: indices must grow"),
-        ("svmlight", SVM[0], b"x 2:1\n", "it:1: the label must be a number, but 'x' came."),
+        ("svmlight", SVM[0], b"x 2:1\n", "it:1: the label must be a number, got 'x'."),
         ("csv", MIXED[0], b"colour,size,shape\nred,1,a\nred,x,b\n", "it:3: column 'size' must be a number"),
         (
             "csv",
             NUMBERS[0],
             b"a,b,c\n1,2,x\n",
-            "it:2: column 'c' must be a number as on the first lines, but 'x' came.",
+            "it:2: column 'c' must be a number as on the first lines, got 'x'.",
         ),
-        ("csv", NUMBERS[0], b"a,b,c\n1,2,3\n1,1,2,3\n", "it:3: expected 3 cells, but 4 came."),
-        ("csv", NUMBERS[0], b"a,y,b,c\n1,1,2,3\n1,2,3\n", "it:3: expected 4 cells, but 3 came."),
+        ("csv", NUMBERS[0], b"a,b,c\n1,2,3\n1,1,2,3\n", "it:3: expected 3 cells, got 4."),
+        ("csv", NUMBERS[0], b"a,y,b,c\n1,1,2,3\n1,2,3\n", "it:3: expected 4 cells, got 3."),
         ("csv", NUMBERS[0], b"a,y,b,c\n1,x,2,3\n", "it:2: the label, column 'y', must be a number"),
         ("csv", NUMBERS[0], b"p,y,q\n1,2,3\n", "has none of the columns of the data before (a, b, c), but p, y, q."),
-        ("csv", BARE[0], b"1,0.5,x\n2,y\n-1,1,x\n", "it:2: expected 3 cells, but 2 came."),
+        ("csv", BARE[0], b"1,0.5,x\n2,y\n-1,1,x\n", "it:2: expected 3 cells, got 2."),
         ("jsonl", JSON[0], b'{"n": 1} x\n', "it:1: "),
         ("text", TEXT[0], b"label\t\n", "it:1: expected a label, a tab and a text"),
         ("text", b"__label__a words\n__label__b words\n", b"words\n", "it:1: expected a label, a blank and a text"),

@@ -39,7 +39,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def no_text(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """From now on the text can't be read."""
+    """Make the text unreadable from now on."""
 
     def forbid() -> None:
         def fill(self: Any, *_: Any) -> bool:
@@ -135,4 +135,4 @@ def test_a_cache_needs_hashed_features(tmp_path: Path, capsys: pytest.CaptureFix
     path = tmp_path / "data.vw"
     path.write_text("1 |a x\n-1 |a y\n")
     assert main(["learn", str(path), "--hash-bits", "0", "--cache", "--quiet"]) == 2
-    assert "--cache is for files whose features are hashed" in capsys.readouterr().err
+    assert "--cache needs features that are hashed" in capsys.readouterr().err

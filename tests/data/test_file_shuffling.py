@@ -123,7 +123,7 @@ def read_shuffled(*paths: Path, seed: int = 0, sizes: Sizes | None = None, **opt
 
 
 def permute(seen: dict[str, Any], order: Any) -> dict[str, Any]:
-    """What was collected from files, in another order; queries are not kept."""
+    """Reorder what was collected from files; queries are dropped."""
     listed = ("rows", "labels", "weights", "sets", "where")
     return {**seen, **{k: [seen[k][i] for i in order] for k in listed if seen[k]}, "groups": []}
 
@@ -336,7 +336,7 @@ def test_learn_states_the_temporary_space(folder: Path, tmp_path: Path, capsys: 
 def test_the_stated_temporary_space_is_used(
     copies: int, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Within a tenth, for a file whose lines are alike; the first batch alone is larger than the buffer."""
+    """The estimate is within a tenth for files of similar lines; the first batch alone exceeds the buffer."""
     path = tmp_path / "wide.svm"
     terms = " ".join(f"{j}:0.{j}" for j in range(1, 101))
     path.write_text("".join(f"{'+-'[i % 2]}1 {terms}\n" for i in range(12_000)))
@@ -401,7 +401,7 @@ def test_learn_refuses_to_shuffle_rankings(tmp_path: Path, capsys: pytest.Captur
 def test_learn_selects_the_scheme_from_all_labels(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One row of a third class at the end: the run does not start with two classes and begin again."""
+    """A single last row of a third class doesn't make the run start with two classes and restart."""
     path = tmp_path / "d.csv"
     path.write_text("label,x\n" + "".join(f"{'ab'[i % 2]},{i}\n" for i in range(200)) + "c,1\n")
     assert main(["learn", str(path), "--shuffle", "--json"]) == 0
@@ -601,12 +601,14 @@ def test_learn_checks_the_free_space_in_advance(
 
 
 def test_a_file_size_limit_is_reported_as_a_full_disk(tmp_path: Path) -> None:
-    """The system's own limit for the size of a file, in a process of its own."""
+    """Check the system's file size limit, in a separate process."""
     path, model = sorted_file(tmp_path / "d.csv"), tmp_path / "m.model"
     code = f"{SMALL}import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n{LEARN}"
     room = tmp_path / "temporary"
     room.mkdir()
-    assert run(f"{SMALL}{LEARN}", room, str(path), "--shuffle").returncode == 0  # compiled code is a file, too
+    assert (
+        run(f"{SMALL}{LEARN}", room, str(path), "--shuffle").returncode == 0
+    )  # the limit also applies to files of compiled code
     done = run(code, room, str(path), "--shuffle", "--save", str(model))
     assert done.returncode == 2
     assert "no space left for the temporary files" in done.stderr
@@ -636,7 +638,7 @@ def run(code: str, room: Path, *arguments: str) -> subprocess.CompletedProcess[s
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["interrupt", "kill"])
 def test_an_interrupted_run_leaves_no_temporary_files(end: int, tmp_path: Path) -> None:
-    """The run is stopped while its rows are on disk, in the phase before the first example is learned."""
+    """The run is interrupted while its rows are on disk, before the first example is learned."""
     path, model, room = sorted_file(tmp_path / "d.csv"), tmp_path / "m.model", tmp_path / "temporary"
     room.mkdir()
     slow = (

@@ -34,7 +34,7 @@ VECTORS = {
 
 @pytest.mark.parametrize("name", VECTORS)
 def test_hashes_equal_the_test_vectors(name: bytes) -> None:
-    """These never change: models that were hashed once must be read for ever."""
+    """Test vectors that never change: they keep existing hashed models readable."""
     assert hash_name(name) == VECTORS[name][0]
     assert hash_name(name, hash_name(b"ns")) == VECTORS[name][1]
 
@@ -80,7 +80,7 @@ def test_a_string_table_numbers_names_in_order() -> None:
 
 @compiled
 def fill(to: HashedTerms, hashes: NDArray[np.uint64], values: NDArray[np.float64], ends: NDArray[np.int64]) -> int:
-    """Rows of these hashes; `ends` are changed to where the rows end then."""
+    """Finish rows of these hashes; `ends` become the ends of the finished rows."""
     first = start = 0
     for i in range(len(ends)):
         at = first
@@ -131,5 +131,5 @@ def test_time_per_term_does_not_grow_with_the_row() -> None:
         began = time.perf_counter()
         fill(to, hashes, np.ones(count), ends)
         fill(to, hashes, np.ones(count), np.array([count], np.int64))
-        assert time.perf_counter() - began < 20.0  # a row looked through for each of its terms would take minutes
+        assert time.perf_counter() - began < 20.0  # a linear search per term would take minutes
         assert ends[0] == (count if bits == 0 else len(np.unique(hashes & np.uint64(2**20 - 1))))

@@ -25,7 +25,7 @@ LINES = "".join(f"{1 if k % 3 else -1} {k % 7 + 1}:{k}.5 {k % 5 + 10}:1\n" for k
 
 
 def spans_of(path: Path, size: int) -> list[bytes]:
-    """The texts of all spans, as a block has them."""
+    """Return the texts of all spans, as blocks receive them."""
     with open_source(str(path)) as found:
         block, texts = TextBlock(1), []
         for span in found.spans(size):
@@ -53,7 +53,7 @@ def test_spans_are_whole_lines_and_all_of_them(content: bytes, size: int, small:
 
 @given(content=CONTENTS.filter(bool), size=st.integers(1, 60), start=st.integers(0, 50))
 def test_tiles_are_whole_lines(content: bytes, size: int, start: int, place: Path) -> None:
-    """From any line on, as many as there is room for."""
+    """Reading starts at any line and returns as many lines as fit."""
     place.write_bytes(content)
     start = content.rfind(b"\n", 0, start) + 1
     text, stop = allocate_tile_text(size), len(content)
@@ -85,14 +85,14 @@ def test_a_range_that_cannot_be_read_gives_no_lines(tmp_path: Path) -> None:
 def test_lines_of_all_lengths_are_read_in_tiles_of_all_sizes(
     size: int, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Bad lines are reported as from a block, with their place and content."""
+    """Bad lines of spans are reported like those of blocks, with line and content."""
     long = b"1 " + b" ".join(b"%d:%d" % (k, k) for k in range(1, 60)) + b"\n"
     path = tmp_path / "a.svm"
     path.write_bytes(LINES + b"1 7:x\n" + long + LINES + b"y 1:2\n# nothing\n\n" + LINES[:-1])
     expected = read_files(path, threads=1, bad_lines="skip")
     with pytest.raises(InputError) as raised:
         read_files(path, threads=1)
-    assert str(raised.value) == f"{path}:400: expected index:value with a number as value, but '7:x' came."
+    assert str(raised.value) == f"{path}:400: expected index:value with a number as value, got '7:x'."
     monkeypatch.setattr(svmlight, "get_thread_tile", lambda: Tile(allocate_tile_text(size), *allocate_marks(size)))
     for block in (None, 700, 5000):
         assert read_files(path, threads=threads, bad_lines="skip", block=block) == expected
@@ -123,7 +123,7 @@ def test_a_file_that_grows_while_it_is_read_is_read_to_its_new_end(tmp_path: Pat
 
 @pytest.mark.parametrize("longer", [0, 1])
 def test_the_longest_line_is_the_same_in_spans(longer: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The longest line, newline included, has the same limit wherever spans begin."""
+    """The limit for the longest line, newline included, does not depend on where spans begin."""
     monkeypatch.setattr(text_source, "MAX_RECORD_BYTES", 1 << 12)
     monkeypatch.setattr(text_source, "PROBE_BYTES", 100)
     path = tmp_path / "long.svm"
@@ -140,7 +140,7 @@ def test_the_longest_line_is_the_same_in_spans(longer: int, tmp_path: Path, monk
 
 
 def test_a_last_line_without_a_newline_is_read(tmp_path: Path) -> None:
-    """What is written behind it later is no line of its own; and it may not be longer than others."""
+    """Text appended later continues the last line, whose length limit stays the same."""
     path = tmp_path / "torn.svm"
     path.write_bytes(b"1 1:1\n-1 2:0.1")
     with open_source(str(path)) as found:
@@ -164,5 +164,5 @@ def test_a_span_decodes_the_bytes_of_the_file(tmp_path: Path) -> None:
     path.write_bytes("äöü\n".encode())
     with open_source(str(path)) as found:
         span: FileSpan = next(found.spans(100))
-        assert (span.spelled(0, 4), span.spelled(1, 4)) == ("äö", "\\xa4ö")
+        assert (span.decode(0, 4), span.decode(1, 4)) == ("äö", "\\xa4ö")
         assert os.fstat(span.number).st_size == span.stop

@@ -80,11 +80,11 @@ def test_an_impatient_consumer_parses_blocks_itself() -> None:
 
     assert list(run_in_order(places(3), counting(30), do)) == list(range(30))
     assert here in working
-    assert len(working) == 2  # as many threads as are asked for, one fewer than there are places
+    assert len(working) == 2  # the requested number of threads, one fewer than slots
 
 
 def test_a_consumer_waits_for_the_source_lock_rather_than_for_a_result() -> None:
-    """Each time it asks for a result, another thread is just taking the next piece."""
+    """Whenever the consumer requests a result, another thread is taking the next piece."""
     here, mine = threading.get_ident(), []
     count = counting(40)
 
@@ -106,7 +106,7 @@ def test_a_consumer_waits_for_the_source_lock_rather_than_for_a_result() -> None
 
 @pytest.mark.parametrize(("count", "spare"), [(3, 1), (4, 2), (5, 1), (5, 2)])
 def test_each_thread_keeps_its_own_workspace(count: int, spare: int) -> None:
-    """Else its memory would go from one processor's cache to another's, with each piece of work."""
+    """Otherwise its memory would move between processor caches with each piece of work."""
     threads: dict[int, set[int]] = {}
 
     def do(place: Place) -> int:
@@ -130,14 +130,14 @@ def test_a_patient_consumer_gets_finished_results_while_the_source_waits() -> No
         return place.number >= 0
 
     with closing(run_in_order(places(3), take, lambda place: place.number, consumer_waits=True)) as results:
-        assert next(results) == 0  # the second has not come yet
+        assert next(results) == 0  # the second is not ready yet
         more.set()
         assert list(results) == [1]
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_threads_stop_reading_when_the_consumer_closes(count: int) -> None:
-    """The file that is read from is closed then, and its number may be given to another one at once."""
+    """The file is closed then, and its descriptor may be reused at once."""
     for _ in range(50):
         reading = threading.Event()
         numbers = iter(range(1000))
@@ -166,7 +166,7 @@ def test_a_consumer_may_change_threads_before_the_workers_start() -> None:
 
     def ask() -> None:
         results.put(next(pieces))
-        enough.wait()  # so that no two have the same number
+        enough.wait()  # keeps thread identifiers distinct
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("novikoff.data.parallel.threading.Thread", Late)

@@ -1,6 +1,6 @@
-"""Decimal text is parsed as by Python's float(), to the last bit.
+"""Decimal text is parsed like Python's float(), to the last bit.
 
-Literals stand in one buffer without separators, so that a read past the end of one is noticed.
+Literals stand in one buffer without separators, so that reading past the end of one changes the result.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read_all(buffer: Any, ends: Any, values: Any, valid: Any) -> None:
 
 
 def read(literals: list[bytes]) -> tuple[Any, Any]:
-    """The doubles that the literals spell, and which spell one."""
+    """Return the doubles that the literals stand for, and which literals are valid."""
     ends = np.zeros(len(literals) + 1, np.int64)
     np.cumsum([len(literal) for literal in literals], out=ends[1:])
     buffer = np.frombuffer(bytearray(b"".join(literals)), np.uint8)
@@ -47,7 +47,7 @@ def read(literals: list[bytes]) -> tuple[Any, Any]:
 
 
 def agree(literals: Iterable[str]) -> None:
-    """All are numbers, and those that float() takes them for."""
+    """Check that all literals are numbers and equal those of float()."""
     texts = list(literals)
     values, valid = read([text.encode() for text in texts])
     expected = np.array([float(text) for text in texts])
@@ -69,7 +69,7 @@ def as_bits(value: float) -> int:
 
 
 def any_double(rng: random.Random) -> float:
-    """Of any exponent, and negative ones too."""
+    """Generate doubles of any exponent and sign."""
     return math.copysign(as_double(rng.randrange(0x7FF << 52)), rng.random() - 0.5)
 
 
@@ -103,7 +103,7 @@ def long_form(rng: random.Random) -> str:
 
 
 def midpoint(bits: int) -> tuple[int, int]:
-    """Digits and power of ten of the point between the double with these bits and the next one, all of it."""
+    """Return all digits and the power of ten of the midpoint between the double with these bits and the next one."""
     exponent, fraction = divmod(bits, 1 << 52)
     odd = 2 * (fraction + (1 << 52 if exponent else 0)) + 1
     power = max(exponent, 1) - 1076
@@ -111,7 +111,8 @@ def midpoint(bits: int) -> tuple[int, int]:
 
 
 def around_midpoint(bits: int, rng: random.Random) -> list[str]:
-    """The midpoint, the next numbers above and below with a digit more, and one that differs after 700 zeros."""
+    """Yield the midpoint, the next numbers above and below with one more digit, and one that differs after 700
+    zeros."""
     number, q = midpoint(bits)
     text = str(number)
     shifted = rng.randint(1, len(text))
@@ -134,7 +135,7 @@ def midpoint_at_random(rng: random.Random) -> str:
 
 
 def few_digits_near_midpoint(rng: random.Random) -> str:
-    """A midpoint cut to some digits: near enough to be hard, too far to be a tie."""
+    """Cut a midpoint to some digits: close enough to be hard, too far to be a tie."""
     number, q = midpoint(rng.randrange(0x7FF << 52))
     text = str(number)
     kept = rng.randint(16, 24)
@@ -142,7 +143,7 @@ def few_digits_near_midpoint(rng: random.Random) -> str:
 
 
 def tie_of_few_digits(rng: random.Random) -> str:
-    """Ties that can be written with some twenty digits: odd multiples of small powers of 2, and of 5."""
+    """Yield ties of some twenty digits: odd multiples of small powers of 2 and of 5."""
     odd = rng.randrange(1 << 53, 1 << 54) | 1
     power = rng.randint(0, 10)
     return rng.choice([f"{odd << power}", f"{odd * 5**power}e-{power}", f"{odd << power}.000"])
@@ -191,7 +192,8 @@ def test_many_hard_numbers_equal_float(kind: Callable[[random.Random], str]) -> 
 
 
 def test_midpoints_at_the_borders_equal_float() -> None:
-    """Around zero, the smallest normal number, every power of two, and the largest number."""
+    """Midpoints around zero, the smallest normal number, every power of two and the largest number are parsed
+    exactly."""
     rng = random.Random(0)
     borders = {0, 1, 2, 3, (0x7FF << 52) - 1, (0x7FF << 52) - 2}
     borders |= {(exponent << 52) + step for exponent in (1, 2) for step in (-2, -1, 0, 1)}  # 767 digits
@@ -313,7 +315,7 @@ def test_repr_round_trips(value: float) -> None:
 
 
 def test_the_table_of_powers_is_correct() -> None:
-    """Every entry is ⌊5^q·2^t⌋ with 126 bits, and the code's logarithm of 10^q is right at each."""
+    """Every entry is ⌊5^q·2^t⌋ with 126 bits, and the approximated logarithm of 10^q is exact for each."""
     for q in range(parse_float.MIN_DECIMAL_EXPONENT, parse_float.MAX_DECIMAL_EXPONENT + 1):
         k = 2 * (q - parse_float.MIN_DECIMAL_EXPONENT)
         entry = (int(parse_float.POWERS_OF_FIVE[k]) << 63) + int(parse_float.POWERS_OF_FIVE[k + 1])

@@ -40,7 +40,7 @@ X = np.random.default_rng(0).standard_normal((200, 3))
 
 
 def naive(labels: list[Any]) -> tuple[int, int, float]:
-    """Examples, changes and expected changes."""
+    """Return examples, changes and expected changes."""
     n, counts = len(labels), Counter(labels)
     expected = (n * n - sum(c * c for c in counts.values())) / n if n else 0.0
     return n, sum(a != b for a, b in pairwise(labels)), expected
@@ -65,7 +65,7 @@ def test_the_expected_number_of_changes_is_the_mean_over_all_orders(labels: list
     st.lists(st.integers(0, 300), max_size=8).map(sorted),
 )
 def test_counts_do_not_depend_on_batches(labels: list[int], two: bool, cuts: list[int]) -> None:
-    """−1 is an example that is left out; of two labels, which are −1 and +1, 0 is."""
+    """Code −1 is a skipped example; with two labels, which are −1 and +1, 0 is."""
     codes = np.array([(label + 1) % 3 - 1 for label in labels] if two else labels, np.int8 if two else np.int64)
     absent = 0 if two else -1
     expected = naive([code for code in codes.tolist() if code != absent])
@@ -194,7 +194,7 @@ def test_alternating_and_shuffled_rows_give_no_warning() -> None:
     for start in range(0, 200, 7):
         rows = X[start : start + 7]
         model.partial_fit(rows, np.arange(len(rows)) % 2)
-    for start in range(0, 200, 20):  # runs of twenty are no more than half of a run of sorted data
+    for start in range(0, 200, 20):  # runs of twenty are at most half of a run of sorted data
         model.partial_fit(X[start : start + 20], np.repeat([0, 1], 10))
     assert not model._state.label_order.is_sorted
 
@@ -231,7 +231,7 @@ def write_csv(path: Path, data: Any, order: Any) -> str:
 
 
 def learn(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[str], str]:
-    """The warnings in the JSON document, and what stands on stderr."""
+    """Return the warnings in the JSON document, and the text on stderr."""
     capsys.readouterr()
     assert main(["learn", *arguments, "--json", "--quiet", "--learner", "perceptron"]) == 0
     printed = capsys.readouterr()
@@ -239,7 +239,7 @@ def learn(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[str
 
 
 def without_compiling(text: str) -> str:
-    """Leave out the lines about compilation, which are there where a kernel is used for the first time."""
+    """Drop the lines about compilation, which appear when a kernel is used for the first time."""
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("compiling "))
 
 

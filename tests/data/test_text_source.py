@@ -53,7 +53,7 @@ def test_a_broken_archive_is_reported(kind: str, tmp_path: Path) -> None:
     model.write_bytes(b"as it was")
     content = bytearray(PACKERS[kind](LINES))
     path.write_bytes(content[: len(content) * 2 // 3])
-    with pytest.raises(InputError, match=r"broken\.svm: (can't be read to its end|became shorter)|:\d+: "):
+    with pytest.raises(InputError, match=r"broken\.svm: (can't be read to its end|was truncated)|:\d+: "):
         read_files(path)
     assert main(["learn", str(path), "--save", str(model), "--quiet"]) == 2
     assert model.read_bytes() == b"as it was"
@@ -65,7 +65,7 @@ def test_a_file_that_shrinks_during_reading_is_reported(tmp_path: Path) -> None:
     reading = iter(novikoff.read(path, block=1 << 17, threads=1, features=20))
     next(reading)
     os.truncate(path, 1000)
-    with pytest.raises(InputError, match="became shorter while it was read"):
+    with pytest.raises(InputError, match="was truncated while it was read"):
         list(reading)
 
 
@@ -82,7 +82,7 @@ def test_a_disk_error_is_reported(
         raise OSError(5, "Input/output error")
 
     class BadDisk:
-        """A file that can be looked at, and not read."""
+        """A file that can be opened but not read."""
 
         def __init__(self, file: Any) -> None:
             self.file, self.readinto = file, fails
@@ -95,7 +95,7 @@ def test_a_disk_error_is_reported(
         monkeypatch.setattr(
             text_source.TextSource, "__init__", lambda self, title, file, **o: made(self, title, BadDisk(file), **o)
         )
-    elif when == "in a span":  # as compiled code finds it
+    elif when == "in a span":  # like compiled code does
         monkeypatch.setattr(svmlight, "parse_span", lambda *_: (-1, 0, 0, 0))
         monkeypatch.setattr(text_source.os, "preadv", fails)
     else:
@@ -106,7 +106,7 @@ def test_a_disk_error_is_reported(
 
 
 def test_a_stream_is_followed_as_it_arrives(tmp_path: Path) -> None:
-    """Each prediction comes before the next example is sent."""
+    """Each prediction arrives before the next example is sent."""
     data, model = tmp_path / "a.svm", tmp_path / "m.model"
     data.write_bytes(LINES)
     assert main(["learn", str(data), "--save", str(model), "--quiet"]) == 0

@@ -49,9 +49,9 @@ from tests.helpers.read_files import read_files
 KINDS = ("svmlight", "vw", "csv", "tsv", "jsonl", "text")
 CASES = 40 if JIT_DISABLED else 800
 SECONDS = float(os.environ.get("NOVIKOFF_FUZZ_SECONDS", "600"))
-"""Of the slow set, for all formats together."""
+"""Cases of the slow set, for all formats together."""
 SLOWEST = 60.0 if JIT_DISABLED else 5.0
-"""Seconds that a block may take, on a machine that does other things, too: the largest take some 30 ms."""
+"""Time limit for a block, in seconds, on a busy machine: the slowest blocks take some 30 ms."""
 HANGING = 120.0
 NOTE, ABOUT = 1 << 23, 1000
 Make = Callable[[random.Random, Any], bytes]
@@ -63,7 +63,7 @@ MIXED = b"y,a,b,c,d\nyes,1,red,2,x\nno,3,green,4,z\n"
 
 
 def table(content: bytes, kind: type[Csv] = Csv, **options: Any) -> Format:
-    return kind.settled(ReadOptions(**options), content, "it")
+    return kind.from_options(ReadOptions(**options), content, "it")
 
 
 FORMATS: dict[str, list[Format]] = {
@@ -144,9 +144,9 @@ CUT: dict[str, list[tuple[Format, dict[str, Any]]]] = {
         (Text(), {"char_ngrams": 3, "term_weighting": "unit"}),
     ],
 }
-"""Options for whole files, and formats that make lines for them."""
+"""Options for whole files, and the formats that generate lines for them."""
 
-# --- What lines are made of ---
+# --- Pieces of lines ---
 
 NUMBERS = [
     b"0", b"1", b"-1", b"+1", b"-0", b"0.0", b"1e0", b".5", b"5.", b"-.25", b"1e-5", b"2.5E+3", b"1e15", b"1.1e15",
@@ -196,7 +196,7 @@ def number(rng: random.Random) -> bytes:
 
 
 def small(rng: random.Random) -> bytes:
-    """A number that every format takes, short or long."""
+    """Return a number that every format accepts, short or long."""
     return f"{rng.uniform(-9, 9):.{rng.choice((0, 1, 3, 6, 13, 20))}f}".encode() if rng.random() < 0.8 else b"1"
 
 
@@ -214,7 +214,7 @@ def word(rng: random.Random) -> bytes:
 
 
 def draw_count(rng: random.Random) -> int:
-    """Few things in a line, sometimes many."""
+    """Return a small count, sometimes a large one."""
     return rng.choice((0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 30)) if rng.random() < 0.98 else rng.randint(30, 400)
 
 
@@ -314,17 +314,17 @@ LINES: dict[str, Make] = {
     "text": text_line,
 }
 
-# --- What happens to them ---
+# --- Mutations ---
 
 
 def spot(rng: random.Random, content: bytearray) -> slice:
-    """Somewhere, mostly a few bytes."""
+    """Return a slice at a random position, mostly of a few bytes."""
     start = rng.randint(0, len(content))
     return slice(start, start + rng.choice((0, 1, 1, 2, 3, 8, 20, 64, 200)))
 
 
 def mutate(rng: random.Random, content: bytearray, kind: str, fmt: Format) -> None:
-    """One change, in place."""
+    """Change one thing in place."""
     at = spot(rng, content)
     how = rng.randint(0, 10)
     piece = rng.choice(PIECES[kind])
@@ -355,7 +355,7 @@ def mutate(rng: random.Random, content: bytearray, kind: str, fmt: Format) -> No
 
 
 def large(rng: random.Random, kind: str, fmt: Format) -> bytes:
-    """One thing, and very much of it."""
+    """Return one piece of text, repeated many times."""
     most = rng.choice((2_000, 20_000, 60_000))
     token = rng.choice(
         (word(rng) + b" ", rng.choice(PIECES[kind]), rng.choice(COMMON), small(rng), rng.choice(NUMBERS))
@@ -396,7 +396,7 @@ def short(rng: random.Random, kind: str) -> bytes:
 
 
 def generate_text(rng: random.Random, kind: str, fmt: Format) -> bytes:
-    """A text of some lines, with a newline at its end."""
+    """Return a text of some lines, with a newline at its end."""
     how = rng.random()
     if how < 0.004:
         content = bytearray(large(rng, kind, fmt))
@@ -408,7 +408,7 @@ def generate_text(rng: random.Random, kind: str, fmt: Format) -> bytes:
         content = bytearray(end.join(LINES[kind](rng, fmt) for _ in range(rng.choice((1, 1, 2, 3, 5, 10)))))
     for _ in range(rng.choice((0, 1, 1, 2, 3, 6))):
         mutate(rng, content, kind, fmt)
-    if rng.random() < 0.2:  # to a whole number of looks at 64 bytes, or one byte more or less
+    if rng.random() < 0.2:  # a multiple of 64 bytes, or one byte more or less
         size = (len(content) + 63) // 64 * 64 + rng.randint(-2, 1)
         content = content[:size].ljust(size, rng.choice((b" ", b"x", b"0", rng.choice(PIECES[kind])[:1])))
     if rng.random() < 0.3:
@@ -416,13 +416,13 @@ def generate_text(rng: random.Random, kind: str, fmt: Format) -> bytes:
     return bytes(content) if content.endswith(b"\n") else bytes(content) + b"\n"
 
 
-# --- What must hold ---
+# --- Invariants ---
 
 CELL = rb'(?:"(?:[^"]++|"")*+(?:"|\Z))?+[^%s\n]*+'
 
 
 def records(content: bytes, delimiter: bytes) -> Iterator[tuple[int, int, bytes, bool]]:
-    """Return start, end and kind of each record of a table, and whether it is terminated."""
+    """Yield start, end and content of each record of a table, and whether it is complete."""
     cell = CELL % delimiter
     record = re.compile(cell + rb"(?:" + delimiter + cell + rb")*+", re.DOTALL)
     at = 0
@@ -435,11 +435,11 @@ def records(content: bytes, delimiter: bytes) -> Iterator[tuple[int, int, bytes,
 
 
 REFUSED_BYTES = bytes(byte for byte in range(32) if byte not in b"\t\n")
-"""Bytes that lines of svmlight and VW must not contain, but for a carriage return at their end."""
+"""Bytes that lines of svmlight and VW must not contain, except for a carriage return at their end."""
 
 
 def expected_lines(content: bytes, kind: str, fmt: Format) -> set[int]:
-    """The numbers of the lines that must be examples or problems."""
+    """Return the numbers of the lines that must be examples or problems."""
     if isinstance(fmt, Csv):
         found, seen, last = set(), 0, 0
         for start, _, record, _ in records(content, fmt.separator):
@@ -520,7 +520,7 @@ def labels_of(parsed: ParsedBlock) -> list[Any]:
 
 
 def names_of(parsed: ParsedBlock, block: TextBlock, fmt: Format) -> list[str]:
-    """The names of the first terms, where names are wanted."""
+    """Return the names of the first terms, where names are wanted."""
     if not len(parsed.spans) or isinstance(parsed.rows, Dense):
         return []
     return [fmt.feature_name(block, span) for span in parsed.spans[: min(int(parsed.rows.starts[-1]), 60)]]
@@ -543,7 +543,7 @@ def list_contents(parsed: ParsedBlock) -> list[Any]:
 
 
 class Fuzz:
-    """Parses the cases of one format."""
+    """Parser of the cases of one format."""
 
     def __init__(self, kind: str, note: Path) -> None:
         self.kind, self.guarded = kind, GuardedArrays()
@@ -558,7 +558,7 @@ class Fuzz:
         (self.parse if what == "parse" else self.cut)(rng, number)
 
     def write_down(self, what: str, number: int, how: Any, content: bytes) -> None:
-        """Also what a process wrote that dies at once is in the file."""
+        """Write a note at once, so that it survives the death of the process."""
         about = f"{what} {number} {len(content)} {how}".encode()[:ABOUT].ljust(ABOUT)
         self.note[: ABOUT + len(content)] = about + content
 
@@ -590,7 +590,8 @@ class Fuzz:
         assert results[0] == results[1], "parsed twice, it is not the same"
 
     def cut(self, rng: random.Random, number: int) -> None:
-        """A file in blocks of several sizes, by one thread and by more; through a cache, whole and damaged."""
+        """Read a file in blocks of several sizes, with one thread and with more; through a cache, intact and
+        damaged."""
         fmt, options = rng.choice(CUT[self.kind])
         content = generate_text(rng, self.kind, fmt)
         if isinstance(fmt, Csv) and rng.random() < 0.8:
@@ -630,7 +631,7 @@ class Fuzz:
             self.through_cache(rng, path, options, whole)
 
     def in_tiles(self, rng: random.Random, path: Path, options: dict[str, Any], allowed: tuple[Any, ...]) -> None:
-        """Parse tiles of any size between guard pages; lines too long for them are read otherwise."""
+        """Parse tiles of any size between guard pages; lines too long for them are read as blocks."""
         for late in (True, False):
             size = rng.choice((rng.randint(1, 100), rng.randint(100, 5000)))
             arrays = {
@@ -658,7 +659,7 @@ class Fuzz:
         beside.unlink(missing_ok=True)
 
     def warm_up(self) -> None:
-        """Compiles, or loads, all that there is to call."""
+        """Compile, or load, all kernels in advance."""
         ngrams.lower_two_byte = functools.cache(ngrams.lower_two_byte)  # type: ignore[assignment]  # a parser asks for all letters
         for fmt in FORMATS[self.kind]:
             block = self.guarded.block(b"1\n", late=True)
@@ -666,12 +667,12 @@ class Fuzz:
             fmt.find_last_record_end(block.text, PADDING_BYTES, block.stop)
 
 
-NO_CLASS = "a label is no class"
-"""If there is also a bad line, the blocks decide which of both errors is reported."""
+NO_CLASS = "a label is not a class"
+"""Stands for an invalid label: if there is also a bad line, block boundaries decide which error is reported."""
 
 
 def outcome(path: Path, **options: Any) -> Any:
-    """All that is read, or the sentence that says why not."""
+    """Return everything that is read, or the error message."""
     try:
         return read_files(path, **options)
     except LabelError:
@@ -697,7 +698,7 @@ def main(arguments: list[str]) -> None:
         start, number = time.monotonic(), args.only or 0
         stop = number + (1 if args.only is not None else cases)
         while number < stop and time.monotonic() - start < seconds:
-            signal.setitimer(signal.ITIMER_REAL, HANGING)  # ends the process, wherever it is
+            signal.setitimer(signal.ITIMER_REAL, HANGING)  # ends the process from any position
             fuzz.run(args.seed, number, what)
             number += 1
         seconds = time.monotonic() - start
@@ -708,7 +709,7 @@ def main(arguments: list[str]) -> None:
 
 
 def run_fuzzer(kind: str, folder: Path, seed: int, *arguments: str) -> None:
-    """Runs cases in a process; tells of which one it died."""
+    """Run cases in a process; name the case during which it died."""
     note, again = folder / "note", ["-m", "tests.properties.test_fuzz_parsers", kind]
     command = [sys.executable, "-X", "faulthandler", *again, "--seed", str(seed), *arguments, "--note", str(note)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
@@ -745,7 +746,7 @@ def test_no_text_breaks_a_parser_in_the_long_run(kind: str, tmp_path: Path) -> N
 @needs_guard_pages
 @pytest.mark.parametrize("late", [True, False])
 def test_guard_pages_stop_the_process(late: bool) -> None:
-    """A read past the end, or before the beginning, of a block ends the process."""
+    """Reading beyond either end of a block ends the process."""
     place = "len(text)" if late else "-1"
     code = f"""
 import ctypes
@@ -760,7 +761,7 @@ print("outside")
     assert (done.returncode, done.stdout) == (-signal.SIGSEGV, "inside\n")
 
 
-# --- What was found ---
+# --- Regressions ---
 
 
 @pytest.mark.skipif(JIT_DISABLED, reason="millions of interactions")

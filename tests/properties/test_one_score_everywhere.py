@@ -373,7 +373,7 @@ def test_feature_names_are_accepted_as_columns(bank: Any) -> None:
     assert plain == bank.decision_function([{"age": 30, "job=nurse": 1, "code=x": 0}])[0]
     assert bank.score_one({"job=job=nurse": 1}) == bank.score_one({"job": "job=nurse"})
     assert plain != bank.score_one({"age": 30})
-    with pytest.raises(InputError, match="is a category, which is there"):
+    with pytest.raises(InputError, match="is a category, whose value must be"):
         bank.score_one({"job=nurse": 0.5})
     with pytest.raises(InputError, match="second one"):
         bank.score_one({"job=nurse": 1, "job": "teacher"})

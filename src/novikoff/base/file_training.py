@@ -64,7 +64,7 @@ class FileTrainer:
     def encode(self, batch: Batch) -> EncodedBatch:
         """Encode the labels of the next batch, and make room for its features."""
         state = self._prepare_state(batch)
-        batch = batch.settled()
+        batch = batch.to_numpy()
         codes, weights = self.label_encoder.of(batch), batch.parsed.weights
         if self.label_order is not None:
             self.label_order.add(codes, len(state.labels))
@@ -166,7 +166,7 @@ class FileTrainer:
             self.model._ensure_capacity(state, batch.features)
         except ModelTooLarge as problem:
             columns = None if state.names is None else state.names.columns
-            raise build_batch_too_wide_error(batch.settled(), self.reading, needed, problem.limit, columns) from None
+            raise build_batch_too_wide_error(batch.to_numpy(), self.reading, needed, problem.limit, columns) from None
 
     def _column_mismatch_error(self, title: str, names: FeatureNames | None, columns: list[str] | None) -> InputError:
         known = [] if names is None else list(names.columns)

@@ -166,7 +166,8 @@ def _to_probabilities(model: Any, shown: NDArray[np.float64]) -> NDArray[np.floa
     """Return a probability for each class where the scores that are shown are shares of the classes; otherwise None."""
     if not hasattr(model, "predict_proba") or shown.shape[1] != len(model.classes_):
         return None
-    return shown / shown.sum(axis=1, keepdims=True)
+    probabilities: NDArray[np.float64] = shown / shown.sum(axis=1, keepdims=True)
+    return probabilities
 
 
 def _true_codes(model: Any, batch: Batch, index: LabelIndex) -> Codes:

@@ -202,7 +202,7 @@ def _run_passes(
     examples, mistakes = (draft.ledger_.examples, draft.ledger_.mistakes) if settings is None else (0, 0)
     progress = TrainingProgress(quiet=options.quiet, already=examples, mistakes=mistakes)
     training = build_file_trainer(model, reading, positive=options.positive_label)
-    _learn_pass(training, chain([first.settled()], batches), progress)
+    _learn_pass(training, chain([first.to_numpy()], batches), progress)
     ledger = model.ledger_
     first_pass = {"examples": ledger.examples - examples, "mistakes": ledger.mistakes - mistakes}
     for _ in range(passes - 1):

@@ -1,1 +1,1 @@
-"""Examples: where they come from, and the form in which everything after works with them."""
+"""Reading data: file formats, rows, labels, feature names, shuffling and generated streams."""

@@ -1,11 +1,11 @@
-"""The binary cache of a parsed file, beside it: `data.svm.novikoff-cache`. Later passes and runs read it instead.
+"""The binary cache of a parsed file, stored beside it as `data.svm.novikoff-cache`. Later passes and runs read it.
 
     header     magic, length, JSON: format number, the file's size and time of change, how it was read
     records    some batches each: eight words (rows, terms, features, width, lines, flags, checksum, magic), then arrays
-    trailer    JSON: labels by key, lines left out by reason, used slots; its length, its checksum, magic
+    trailer    JSON: labels by key, bad lines by reason, used slots; its length, its checksum, magic
 
-A cache is written beside its place and renamed when it is complete. One that is cut off, damaged, of another format, of
-another state of the file or of another way to read it is not used but made anew.
+A cache is written to a temporary file and renamed when it is complete. A cache that is truncated or damaged, has
+another format number, or belongs to another state of the file or other options, is ignored and written again.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ CACHE_SUFFIX = ".novikoff-cache"
 MAGIC = b"novikoff"
 RECORD_MAGIC = int.from_bytes(b"examples", "little")
 HEAD_WORDS = 8
-RECORD_BYTES = 1 << 22  # bytes of a record, about
-TRAILER_END_BYTES = 24  # bytes after the trailer: its length, its checksum, magic
+RECORD_BYTES = 1 << 22  # approximate size of a record
+TRAILER_END_BYTES = 24  # length of the trailer, its checksum, magic
 HAS_WEIGHTS, HAS_GROUPS, HAS_VALUES, HAS_NUMBERS = 1, 2, 4, 8
 _K0: Any = uint64(K0)
 _K1: Any = uint64(K1)
@@ -63,18 +63,18 @@ def _plain_checksum(content: Any) -> Any:
 
 
 checksum = compiled_read_only(_plain_checksum if JIT_DISABLED else _checksum)
-"""Of bytes whose number is a multiple of 64. It finds damage, not malice."""
+"""Checksum of bytes whose number is a multiple of 64. It detects damage, not manipulation."""
 
 
 class CacheKey(NamedTuple):
-    """What a cache must have been made of."""
+    """State of a file and of the options, which a cache must match."""
 
     size: int
     changed: list[int]
-    """When its content and when anything about it was changed last, and which file it is."""
+    """Times of the last change of content and of metadata, and the inode."""
     reading: str
     sources: str
-    """The version of the parsers."""
+    """Digest of the parsers' source code."""
 
     @classmethod
     def of(cls, status: os.stat_result, settings: dict[str, Any]) -> CacheKey:
@@ -84,7 +84,7 @@ class CacheKey(NamedTuple):
 
 @functools.cache
 def source_digest() -> str:
-    """Of the package's code that reads files: what another version has read may be something else."""
+    """Return a digest of the package's reading code: another version may read files differently."""
     total = 0
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         total = zlib.crc32(path.read_bytes(), total)
@@ -96,7 +96,7 @@ def cache_path(title: str) -> Path:
 
 
 class _BatchArrays(NamedTuple):
-    """What is kept of a batch, in arrays of its own; those that it has no need of are empty."""
+    """Copies of the arrays of a batch; those that it does not need are empty."""
 
     keys: NDArray[np.uint64]
     line_of: NDArray[np.int64]
@@ -128,7 +128,7 @@ class _BatchArrays(NamedTuple):
         )
 
     def shape(self) -> tuple[Any, ...]:
-        """Pieces of one shape can be in one record."""
+        """Return the layout: pieces with equal layouts can share a record."""
         return bool(len(self.weights)), bool(len(self.groups)), self.width, self.numbers
 
     def size(self) -> int:
@@ -145,7 +145,7 @@ def _concatenate(pieces: list[_BatchArrays]) -> _BatchArrays:
 
 
 class CacheWriter:
-    """Takes batches as they come; `close` makes them a cache."""
+    """Writes batches to a temporary file, which `close` turns into the cache."""
 
     def __init__(self, title: str, stamp: CacheKey) -> None:
         self.path, self.title, self.stamp = cache_path(title), title, stamp
@@ -171,7 +171,7 @@ class CacheWriter:
             raise InputError(f"{self.path}: can't be written ({problem.strerror}): leave out --cache.") from None
 
     def add(self, rows: Rows, parsed: ParsedBlock, features: int) -> None:
-        """Batches are gathered: few large records cost the reader less than many small ones."""
+        """Add a batch. Batches are combined: few large records are faster to read than many small ones."""
         piece = _BatchArrays.of(rows, parsed, features)
         if self.gathered and piece.shape() != self.gathered[0].shape():
             self._write_record()
@@ -208,7 +208,7 @@ class CacheWriter:
             self.labels[key] = parsed.label(int(np.flatnonzero(parsed.keys == key)[0]))
 
     def close(self, bad: dict[str, int], used: NDArray[np.uint64]) -> None:
-        """Complete: the cache takes its place, unless the file has changed meanwhile."""
+        """Complete the cache and move it to its place, unless the file has changed meanwhile."""
         self._write_record()
         import base64
 
@@ -230,11 +230,11 @@ class CacheWriter:
 
 
 class CacheDamagedError(Exception):
-    """A cache that is not as it was written; the file itself must be read."""
+    """A damaged cache: the file itself must be read."""
 
 
 class RecordBuffer:
-    """Where a record is read to."""
+    """Buffers for one record."""
 
     def __init__(self) -> None:
         self.head = np.zeros(HEAD_WORDS, np.uint64)
@@ -243,13 +243,13 @@ class RecordBuffer:
 
 
 class CacheReader:
-    """A cache that belongs to a file as it is now."""
+    """Reader of a cache that matches its file."""
 
     def __init__(self, file: Any, start: int, stop: int, about: dict[str, Any]) -> None:
         self.file, self.at, self.stop = file, start, stop
         status = os.fstat(file.fileno())
         self.state = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        """Which cache this is, and since when."""
+        """Identity and state of the cache file."""
         self.labels = dict(about["labels"])
         self.bad: dict[str, int] = about["bad"]
         import base64
@@ -258,7 +258,7 @@ class CacheReader:
         file.seek(start)
 
     def take(self, place: RecordBuffer) -> bool:
-        """Reads the next record."""
+        """Read the next record; return False at the end."""
         if self.at >= self.stop:
             return False
         self._read(place.head.data.cast("B"))
@@ -279,7 +279,7 @@ class CacheReader:
             buffer = buffer[count:]
 
     def parsed(self, place: RecordBuffer, *, known: bool = False) -> ParsedBlock:
-        """The examples of a record, as they were parsed; `known` says that the checksums were found right before."""
+        """Return the examples of a record; `known` skips the check of its checksum."""
         count, terms, features, width, lines, flags, stored_checksum, _ = (int(n) for n in place.head)
         body = place.body[: _count_body_bytes(place.head)]
         if not known and _checksum_record(place.head, body) != stored_checksum:
@@ -326,7 +326,7 @@ class CacheReader:
 
 
 def _checksum_record(head: NDArray[np.uint64], body: NDArray[np.uint8]) -> int:
-    """The checksum of a record, that of its head in place of the checksum itself."""
+    """Return the checksum of a record; it covers the head with the body's checksum in the checksum field."""
     start = head.copy()
     start[6] = checksum(body)
     return int(checksum(start.view(np.uint8)))
@@ -337,7 +337,7 @@ def _checksum_text(text: bytes) -> int:
 
 
 def _count_body_bytes(head: NDArray[np.uint64]) -> int:
-    """How many bytes the arrays of a record take."""
+    """Return the size of a record's arrays in bytes."""
     count, terms, width, flags = (int(head[k]) for k in (0, 1, 3, 5))
     if max(count, terms) > 1 << 40:
         raise CacheDamagedError
@@ -349,10 +349,10 @@ def _count_body_bytes(head: NDArray[np.uint64]) -> int:
 
 @contextlib.contextmanager
 def open_cache(title: str, stamp: CacheKey, *, lenient: bool) -> Iterator[CacheReader | None]:
-    """The cache of a file, if there is one that is complete and belongs to the file as it is now.
+    """Open the cache of a file, if it is complete and matches the file; else yield None.
 
-    `lenient` says whether lines that made no sense may have been left out. Temporary files of killed processes are
-    removed here and not in `CacheWriter`: one that was too new then is found when the complete cache is read.
+    `lenient` allows caches from which bad lines were left out. Temporary files of killed processes are removed here,
+    not in `CacheWriter`: one that is too new to remove now is found when the complete cache is read.
     """
     remove_stale_parts(cache_path(title))
     try:

@@ -1,11 +1,10 @@
-"""The terms of a row: what of it counts. A value of 0 is no term, and a feature that comes twice is one.
+"""Canonical rows: no zeros, no duplicate columns, so that the same data gives the same bytes in every form.
 
-Dense rows without zeros, and sparse rows whose columns grow and whose values are not 0, are tidy: the loop takes them
-as they lie. It refuses others as it measures them, so that looking for them costs no pass over the data; some loops
-take dense rows with zeros by themselves, as long as there are few. The others are brought into order here, one block
-after another: a row in which a feature comes twice is sorted and the values of each feature are added up; then zeros
-are left out. Otherwise terms stay in the order in which they came, which is the order of summation. So a table gives
-the same bytes dense or sparse, with its zeros stored or left out.
+Dense rows without zeros, and sparse rows with increasing columns and no zeros, are canonical: the training loop takes
+them as they are. It refuses other rows while it measures them, so that the check needs no extra pass; some loops also
+take dense rows with few zeros. Other rows are converted here block by block: a row with duplicate columns is sorted and
+its duplicates are summed; then zeros are dropped. All other terms keep their order, which is the order of summation. So
+a table gives the same bytes dense or sparse, with its zeros stored or left out.
 """
 
 from __future__ import annotations
@@ -28,28 +27,27 @@ from novikoff.data.rows import (
     weight_slot,
 )
 
-BLOCK_TERMS = 2**18  # terms, or rows, that are brought into order at once at most: few enough to stay in the cache
-MIN_BLOCK_ROWS = 16  # rows of a first block: a table may have one zero among millions of numbers
-LONG_RUN_BLOCKS = 16  # blocks
+BLOCK_TERMS = 2**18  # terms, or rows, of a block at most: it stays in the cache
+MIN_BLOCK_ROWS = 16  # the first block is small: a table may have one zero among millions of numbers
+LONG_RUN_BLOCKS = 16
 
 BlockConsumer = Callable[[Rows, int, bool], int]
-"""take(rows, start, tidy) → how many of these rows it took, fewer than there are where it refused one. `start` is the
-number of their first in the batch; `tidy` says that they need no look at their columns."""
+"""take(rows, start, canonical) → how many of these rows it took, fewer than all where it refused one. `start` is the
+number of their first row in the batch; `canonical` says that their columns need no check."""
 
 
 def for_each_canonical_block(
     rows: Rows, features: int, take: BlockConsumer, *, known: bool = False, sparse_only: bool = False
 ) -> int:
-    """Has all rows taken, the untidy ones brought into order; returns how many were: fewer where one was refused.
+    """Pass all rows to `take` in canonical form; return how many it took, which is fewer than all where it refused one.
 
-    `known` says that no column comes twice and all have slots: a reader has seen to that. With `sparse_only`, `take` is
-    called with sparse rows alone: dense rows are converted block by block. Kernels that are seldom used are compiled
-    for sparse rows only.
+    `known` says that a reader has checked the columns. `sparse_only` converts dense rows block by block: rarely used
+    kernels are compiled for sparse rows only.
     """
     if sparse_only and isinstance(rows, Dense):
         return _for_each_sparse_block(rows, features, take)
     done, count = 0, count_rows(rows)
-    block = MIN_BLOCK_ROWS  # rows: more and more, as long as there is no long stretch of tidy rows in between
+    block = MIN_BLOCK_ROWS  # grows, until a long run of canonical rows resets it
     while done < count:
         if is_canonical(rows, done, known):
             taken = take(slice_rows(rows, done, count), done, known)
@@ -66,7 +64,7 @@ def for_each_canonical_block(
 
 
 def _for_each_sparse_block(rows: Dense, features: int, take: BlockConsumer) -> int:
-    """Convert dense rows to sparse ones, a block at a time, and have them taken; return how many were.
+    """Convert dense rows to sparse blocks and pass them to `take`; return how many rows it took.
 
     Values of a block without zeros are not copied, and all such blocks share their indices.
     """
@@ -107,7 +105,7 @@ def list_sparse_blocks(rows: Rows, features: int) -> list[tuple[Rows, int]]:
 
 
 def is_canonical(rows: Rows, i: int, known: bool) -> bool:
-    """Whether the loop takes row i as it lies, if its numbers are good."""
+    """Return whether row i is canonical, provided that its numbers are finite."""
     if isinstance(rows, Dense):
         return bool(rows.values[i * rows.width : (i + 1) * rows.width].all())
     terms = slice(rows.starts[i], rows.starts[i + 1])
@@ -116,8 +114,7 @@ def is_canonical(rows: Rows, i: int, known: bool) -> bool:
 
 
 def find_block_end(rows: Rows, start: int, block: int) -> int:
-    """Where a block from row `start` on ends: after so many rows, or BLOCK_TERMS terms, but not before it has one
-    row."""
+    """Return the end of a block from row `start` on: up to `block` rows and BLOCK_TERMS terms, at least one row."""
     stop = min(count_rows(rows), start + block)
     if isinstance(rows, Dense):
         return min(stop, start + max(1, BLOCK_TERMS // rows.width))
@@ -126,7 +123,7 @@ def find_block_end(rows: Rows, start: int, block: int) -> int:
 
 
 def canonicalize(rows: Rows, start: int, stop: int, features: int) -> Sparse:
-    """These rows in order; only those before the first that names a column past the features."""
+    """Return rows start … stop − 1 in canonical form, only those before the first with a column out of range."""
     part = slice_rows(rows, start, stop)
     if isinstance(part, Sparse):
         count, slots = stop - start, features + 1
@@ -138,8 +135,8 @@ def canonicalize(rows: Rows, start: int, stop: int, features: int) -> Sparse:
 
 
 def compact_rows(rows: Rows, features: int) -> Rows:
-    """Return rows for repeated use: no feature twice, and no more zeros than other terms. Only those before the first
-    that names a column past the features."""
+    """Return rows for repeated use: no duplicate columns, and at most half zeros; only those before the first with a
+    column out of range."""
     if isinstance(rows, Dense):
         return rows if 2 * np.count_nonzero(rows.values) >= rows.values.size else remove_zeros(rows)
     count = count_rows(rows)
@@ -162,12 +159,12 @@ def remove_zeros(rows: Rows) -> Sparse:
 
 @compiled
 def write_nonzeros(rows: Rows, count: int, out: Sparse) -> None:
-    """Writes the terms of these rows that are not 0. Where `rows` is one sparse row, `out` may be the same arrays."""
-    end = np.uint64(0)  # unsigned, so that no look at its sign is compiled in
+    """Write the nonzero terms of the first `count` rows. For one sparse row, `out` may be the same arrays."""
+    end = np.uint64(0)  # unsigned: the compiler emits no check for negative indices
     for i in range(count):
         for k in range(first_term(rows, i), end_term(rows, i)):
-            # Written in any case, and written over by the next term if it was 0: a jump could not be foreseen. In these
-            # words, which keep NaN, the question is one operation.
+            # Branch-free: each term is written, and the next one overwrites it if it was 0. This form of the test
+            # keeps NaN and is one instruction.
             value = get_unchecked(rows.values, k)
             out.indices[end] = weight_slot(rows, i, k) - 1
             out.values[end] = value
@@ -177,7 +174,7 @@ def write_nonzeros(rows: Rows, count: int, out: Sparse) -> None:
 
 @compiled
 def find_first_unsorted(rows: Rows, count: int, slots: int) -> int:
-    """The first row whose columns don't grow, or have no slots; the number of rows where all do."""
+    """Return the first row whose columns don't increase or are out of range; `count` where there is none."""
     for i in range(count):
         if not indices_sorted(rows, i, slots):
             return i
@@ -186,8 +183,10 @@ def find_first_unsorted(rows: Rows, count: int, slots: int) -> int:
 
 @compiled
 def find_duplicates(rows: Sparse, slots: int, stamps: NDArray[np.int64], has_duplicates: NDArray[np.bool_]) -> int:
-    """Marks the rows in which a feature comes twice; returns how many rows there are before one that has a term without
-    a slot. `stamps`, a 0 for each slot, keeps the row that a feature was in."""
+    """Mark the rows with duplicate columns; return the number of rows before one with a column out of range.
+
+    `stamps`, zero for each slot at first, holds the last row that used a slot.
+    """
     for i in range(len(has_duplicates)):
         if not indices_in_range(rows, i, slots):
             return i
@@ -199,7 +198,7 @@ def find_duplicates(rows: Sparse, slots: int, stamps: NDArray[np.int64], has_dup
 
 
 def sum_duplicates(rows: Sparse, has_duplicates: NDArray[np.bool_]) -> Sparse:
-    """The same rows, those that are marked sorted and with the values of each feature added up."""
+    """Return the rows with those that are marked sorted and their duplicates summed."""
     if not has_duplicates.any():
         return rows
     terms, counts = slice(rows.starts[0], rows.starts[-1]), np.diff(rows.starts)
@@ -220,10 +219,10 @@ def _starts_from_counts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def sort_and_sum(rows: Sparse) -> Sparse:
-    """The same rows with their columns growing and values of the same column added up."""
+    """Return the rows with increasing columns and duplicates summed."""
     end, count = int(rows.starts[-1]), count_rows(rows)
     row = np.repeat(np.arange(count), np.diff(rows.starts))
-    # Stable: terms of one column are added in the order they came in.
+    # Stable: the terms of one column are summed in their original order.
     order = np.lexsort((rows.indices[:end], row))
     row, columns, values = row[order], rows.indices[order], rows.values[order]
     is_first = np.ones(end, bool)

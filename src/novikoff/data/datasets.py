@@ -1,4 +1,4 @@
-"""Built-in streams: the small real data sets that come with scikit-learn, read from its files without importing it."""
+"""Built-in streams: the small real data sets of scikit-learn, read from its files without importing it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from novikoff.errors import MissingPackageError
 
 
 class BuiltinDataset(NamedTuple):
-    """A file with one row an example, the label last; `header` is the number of lines before the first."""
+    """A file with one example per row, the label last; `header` is the number of lines before the first."""
 
     file: str
     header: int
@@ -45,7 +45,7 @@ DATASETS = {
 
 
 def load_builtin_dataset(title: str) -> tuple[Dense, NDArray[Any], int]:
-    """The rows, their labels by name, and the number of columns."""
+    """Return the rows, their labels by name, and the number of columns."""
     stream = DATASETS[title]
     from importlib.util import find_spec
 

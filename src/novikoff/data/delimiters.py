@@ -1,4 +1,4 @@
-"""Where the structure of a text is: positions of the characters that separate things, 64 bytes at a look."""
+"""Positions of the delimiters of svmlight and Vowpal Wabbit text, found 64 bytes at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from novikoff._compiled.simd.byte_scan import (
     write_bit_positions,
 )
 
-EXTRA_MARKS = 24  # marks after the last one that may be looked at, eight terms being read at a time
+EXTRA_MARKS = 24  # valid marks behind the last one: eight terms are read at a time
 _ZERO: Any = uint64(0)
 _ONE: Any = uint64(1)
 _LAST: Any = uint64(63)
@@ -77,7 +77,10 @@ def _plain_find_terms(text: Any, stop: int, special: int, marks: Any, ends: Any,
 
 
 find_terms = compiled(_plain_find_terms if JIT_DISABLED else _find_terms)
-"""Marks every colon, every special character, and every blank that ends something; tells for each line where its marks
-end, and where it ends itself. Returns the number of lines, and whether there is a byte below 32 other than a line feed:
-only then must `has_controls` read the text once more. marks[0] stands for what comes before the first line, so that
-there always is a mark before. The text ends with a newline."""
+"""Write the positions of every colon, every special character, and every blank that ends a token to `marks`.
+
+For each line, `ends` gets the number of marks up to its end, and `lines` the position of its line feed. Return the
+number of lines, and whether there is a byte below 32 other than a line feed: only then must `has_controls` scan the
+text again. marks[0] is the position before the first line, so that every mark has one before it. The text ends with a
+line feed.
+"""

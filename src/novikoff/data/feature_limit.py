@@ -27,13 +27,13 @@ def build_row_too_wide_error(
     limit: int,
     columns: Mapping[str, Any] | None = None,
 ) -> ModelTooLarge:
-    """Return the error that names the first of these rows with a feature for which there is no memory.
+    """Return the error for the first of these rows with a feature that exceeds the memory limit.
 
     `needed` returns the bytes of the model by its number of features; `columns` has the names of features, in order.
     """
     first = max(bisect_right(range(features), limit, key=needed) - 1, 0)
     beyond = rows.indices[: int(rows.starts[count_rows(rows)])] >= first
-    if not beyond.any():  # such a feature came before: these rows brought new labels
+    if not beyond.any():  # an earlier row has such a feature: these rows have new labels
         advice = f"Renumber the features, or raise {COMMAND_LINE_OPTION}."
         return build_too_large_error(
             f"{where(0)}: {features:,} features with new labels", needed(features), limit, advice
@@ -53,8 +53,7 @@ def build_row_too_wide_error(
 def build_batch_too_wide_error(
     batch: Batch, reading: DataReader, needed: Callable[[int], int], limit: int, columns: Mapping[str, Any] | None
 ) -> ModelTooLarge:
-    """Return the error that says what of this batch makes the model too large: a row, the width of the table, or the
-    option that sets the number of features where these are hashed or mapped."""
+    """Return the error that names the cause in this batch: a row, the table's width, or the option for features."""
     rows, options = batch.rows, reading.options
     if options.feature_map is not None:
         what = f"{batch.title}: {batch.features:,} columns of --feature-map {options.feature_map}"
@@ -69,21 +68,25 @@ def build_batch_too_wide_error(
 
 
 def check_width(batch: Batch, reading: DataReader, needed: Callable[[int], int], before: int) -> None:
-    """Raise ModelTooLarge where what is made of this batch would need more memory than the limit. `needed` returns the
-    bytes by the number of features, of which there were `before`."""
+    """Raise ModelTooLarge where the model would exceed the memory limit with this batch.
+
+    `needed` returns the bytes by the number of features, of which there were `before`.
+    """
     limit = model_limit()
     if needed(batch.features) > limit:
         columns = None if reading.names is None else reading.names.columns
-        raise build_batch_too_wide_error(batch.settled(), reading, needed, limit, columns)
+        raise build_batch_too_wide_error(batch.to_numpy(), reading, needed, limit, columns)
     check_isolated_indices(batch, reading, needed, before)
 
 
 def check_isolated_indices(batch: Batch, reading: DataReader, needed: Callable[[int], int], before: int) -> None:
-    """Raise ModelTooLarge where fewer than MIN_VALUES_BEYOND values of this batch would add more than `index_limit` to
-    a model that had `before` features: such an index is rather wrong than one of many features."""
+    """Raise ModelTooLarge where fewer than MIN_VALUES_BEYOND values would add more than `index_limit` to the model.
+
+    Such an index is more likely an error than one of many features. The model had `before` features so far.
+    """
     has_indices = reading.options.feature_map is None and reading.format is not None and not reading.format.bits_used
     if batch.features - before > MIN_FEATURES_ADDED and has_indices and isinstance(batch.rows, Sparse):
-        check_isolated_terms(batch.settled(), batch.features, needed, before)
+        check_isolated_terms(batch.to_numpy(), batch.features, needed, before)
 
 
 def check_isolated_terms(rows_with_place: Any, features: int, needed: Callable[[int], int], before: int) -> None:

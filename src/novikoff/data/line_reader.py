@@ -1,8 +1,7 @@
-"""Whole lines of a file, a tile at a time, read by compiled code.
+"""Compiled reading of whole lines of a file into a small buffer, a tile.
 
-A tile is small enough for the cache next to a processor, and used again and again: there the text is while it is
-marked and parsed, and all of a span of a file, some megabytes, is one call of compiled code, during which other threads
-run.
+A tile fits into the fastest cache and is reused: its text stays in the cache while it is marked and parsed. A span of
+some megabytes is parsed by one call of compiled code, during which other threads run.
 """
 
 from __future__ import annotations
@@ -38,8 +37,7 @@ def _read_at_code(numba: Any, *_: Any) -> Any:
 
 
 read_at = primitive(_read_at, _read_at_code)
-"""Reads up to `count` bytes of an open file from `start` on into text[at:]; returns how many they were, 0 at the end of
-the file and -1 where it can't be read."""
+"""Read up to `count` bytes of a file at `start` into text[at:]; return their number, 0 at its end, -1 on errors."""
 
 
 def allocate_tile_text(size: int) -> NDArray[np.uint8]:
@@ -48,9 +46,11 @@ def allocate_tile_text(size: int) -> NDArray[np.uint8]:
 
 @compiled
 def read_lines(fd: int, start: int, stop: int, text: NDArray[np.uint8]) -> int:
-    """As many whole lines from `start` on as there is room for, up to `stop`, where a line ends:
-    text[PADDING_BYTES:end]. The last line of a file may lack its newline, which is put there. NO_LINES where the
-    file ends before, can't be read, or has a line that is longer than the tile."""
+    """Read as many whole lines from `start` on as fit, up to `stop`, where a line ends; return the end of the text.
+
+    The text begins at PADDING_BYTES. A newline is added to a last line that lacks it. Return NO_LINES where the file
+    ends early, can't be read, or has a line longer than the tile.
+    """
     size = min(len(text) - 2 * PADDING_BYTES - 1, stop - start)
     n_read = 0
     while n_read < size:

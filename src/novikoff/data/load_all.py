@@ -1,4 +1,4 @@
-"""All examples of some files at once, for models that need them all: as one matrix in memory."""
+"""All examples of some files as one matrix, for models that are fitted to all data at once."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from novikoff.errors import InputError
 
 
 class LoadedData(NamedTuple):
-    """All of it."""
+    """Examples in memory, with what a model stores about their source."""
 
     X: Any
     y: NDArray[Any]
     names: FeatureNames | None
     weights: NDArray[np.float64] | None
-    """Of the examples, where not all are 1."""
+    """Weights of the examples; None where all are 1."""
     reading: dict[str, Any] | None
-    """How it was read."""
+    """Settings of the reader."""
     slot_names: dict[int, str] | None
     positive: str | None
-    """The label that is told from all others, where that was asked for."""
+    """The label that is learned against all others, if the user has chosen one."""
 
 
 def _has_label_lists(batch: Batch) -> bool:
-    """Whether some label is a list of labels."""
+    """Return whether a label is a list of labels."""
     _, first = np.unique(batch.parsed.keys, return_index=True)
     return batch.parsed.numbers is None and any(isinstance(batch.parsed.label(int(i)), list) for i in first)
 
@@ -56,7 +56,7 @@ def load_examples(reading: DataReader, *, needed: Callable[[int, int], int], pos
             or (parsed.groups is not None and (parsed.groups >= 0).any())
             or _has_label_lists(batch)
         ):
-            raise InputError(f"{title}: there must be one label an example, but here are sets of them, or queries.")
+            raise InputError(f"{title}: expected one label per example, got label sets or queries.")
         before = parts.features
         parts.add(batch)
         known.update(parts.labels[-1].tolist())

@@ -1,9 +1,8 @@
-"""The terms of a row put together: what comes several times is added up, in the order in which each came first; or only
-the largest of it is kept, for learners that take features up to 1.
+"""The terms of a row by hash: duplicates are merged into the place of the first, zeros are dropped.
 
-Terms are found again by a table of four times their number, so that a row of a million terms takes no longer for each
-than a row of ten. Where a filter tells that no two terms of a row share a slot, as with most short rows, there is
-nothing to be put together.
+Duplicates are summed, or the one of largest size is kept, for learners that take features up to 1. They are found by a
+hash table with four times as many places as the row has terms, so that the time per term doesn't depend on the length
+of the row. A bit filter first tells whether two terms can share a slot: most short rows skip the merge.
 """
 
 from __future__ import annotations
@@ -23,28 +22,28 @@ _ZERO, _ONE = uint64(0), uint64(1)
 
 
 class HashedTerms(NamedTuple):
-    """Where a parser puts features that are known by their hash, row after row."""
+    """Output of a parser: features known by their hash, row after row."""
 
     indices: NDArray[np.uint32]
     values: NDArray[np.float32]
     hashes: NDArray[np.uint64]
     spans: NDArray[np.int64]
-    """Four numbers for each term that tell the format where its name stands; none at all where names are not wanted."""
+    """Four numbers per term that locate its name, as the format defines them; empty where names are not wanted."""
     table: NDArray[np.uint32]
-    """Room to find terms of a row again."""
+    """Hash table of a row, for the merge."""
     filter: NDArray[np.uint64]
-    """A bit for each slot (modulo 2^16) that the current row has; all zeros between rows."""
+    """A bit for each slot (modulo 2^16) in the current row; all zeros between rows."""
     used: NDArray[np.uint64]
-    """A bit for each slot that was ever used."""
+    """A bit for each slot that was used in any row."""
     mask: int
-    """The slot is hash & mask; -1 where names have no slots but a dictionary."""
+    """The slot is hash & mask; -1 where a dictionary of names replaces slots."""
     signed: int
     largest: int
-    """1 where the largest of what shares a slot is kept, instead of the sum."""
+    """1: of features that share a slot, keep the largest; 0: sum them."""
 
 
 def allocate_terms(terms: int, *, bits: int, signed: bool, named: bool, largest: bool = False) -> HashedTerms:
-    """Room for so many terms; `named` where names are wanted for them. Memory that is never written costs nothing."""
+    """Allocate buffers for `terms` terms; `named` asks for room for names. Pages never written cost nothing."""
     return HashedTerms(
         indices=uninitialised(terms, "uint32"),
         values=uninitialised(terms, "float32"),
@@ -61,7 +60,7 @@ def allocate_terms(terms: int, *, bits: int, signed: bool, named: bool, largest:
 
 @compiled
 def append_term(to: HashedTerms, at: int, h: Any, value: float, where: int, start: int, stop: int) -> int:
-    """One more term, and three numbers for the place of its name; returns where the next one goes."""
+    """Append a term with three numbers that locate its name; return the new end."""
     to.hashes[at] = h
     to.values[at] = value
     if len(to.spans) > 0:
@@ -73,7 +72,7 @@ def append_term(to: HashedTerms, at: int, h: Any, value: float, where: int, star
 
 @compiled
 def move_term(to: HashedTerms, k: int, end: int) -> None:
-    """Term k becomes term `end`, all but its value."""
+    """Move term k to position `end`, except for its value."""
     to.hashes[end] = to.hashes[k]
     to.indices[end] = to.indices[k]
     if len(to.spans) > 0:
@@ -83,10 +82,10 @@ def move_term(to: HashedTerms, k: int, end: int) -> None:
 
 @compiled_not_inlined
 def merge_duplicates(keys: NDArray[Any], to: HashedTerms, first: int, last: int) -> int:
-    """Adds up the values of terms that have the same key, `to.hashes` or `to.indices`; returns where they end then.
+    """Merge the terms of a row that have the same key (`to.hashes` or `to.indices`); return the new end.
 
-    The keys are hashed already: their lowest bits say where in the table to look. An entry is the number of a term
-    within the row, from 1.
+    Keys are hashes already: their lowest bits select the place in the table. An entry is the number of a term in the
+    row, from 1.
     """
     table = to.table
     size = 16
@@ -120,11 +119,11 @@ def merge_duplicates(keys: NDArray[Any], to: HashedTerms, first: int, last: int)
 
 @compiled
 def assign_slots(to: HashedTerms, first: int, last: int) -> bool:
-    """Finds the slots of hashes; whether two of them may be the same, or a value is 0."""
+    """Compute the slots of hashes; return whether two of them may be the same, or a value is 0."""
     low = (1 << FILTER_BITS) - 1
     odd = _ZERO
     for k in range(first, last):
-        at = np.uint64(k)  # unsigned, so that no look at its sign is compiled in
+        at = np.uint64(k)  # unsigned: the compiler emits no check for negative indices
         h = to.hashes[at]
         index = hash_to_slot(h, to.mask)
         to.indices[at] = index
@@ -144,9 +143,9 @@ def assign_slots(to: HashedTerms, first: int, last: int) -> bool:
 
 @compiled
 def finish_row(to: HashedTerms, first: int, last: int) -> int:
-    """Ends a row of hashes and values: finds their slots, adds up what shares one, drops what is 0; returns its end.
+    """Finish a row of hashes and values: compute slots, merge duplicates, drop zeros. Return the end of the row.
 
-    Without slots (for a dictionary) names take their place.
+    With a dictionary of names instead of slots, terms with the same hash are merged.
     """
     if to.mask < 0:
         last = merge_duplicates(to.hashes, to, first, last)

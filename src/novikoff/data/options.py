@@ -1,4 +1,4 @@
-"""How to read, as far as the user has said it."""
+"""Options for reading data, as far as the user has given them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,25 @@ from novikoff.data.names.hashing import MAX_HASH_BITS
 from novikoff.errors import InputError
 
 MISSING_VALUES = ("absent", "indicator", "error")
-"""What a missing value can be: no feature; a feature of its own; a mistake."""
+"""Treatment of missing values: no feature; a feature of its own; an error."""
 COLLISIONS = ("sum", "max")
-"""What is kept of features that share a slot."""
+"""Treatment of features that share a slot."""
+FORMAT_OPTIONS = (
+    "label", "text", "ignore", "columns", "categorical", "numeric", "weight", "missing", "delimiter", "quote",
+    "signed_hash", "collisions", "multilabel", "interactions", "word_ngrams", "char_ngrams", "term_weighting",
+)  # fmt: skip
+"""Options that apply to some formats only."""
 
 
 @dataclass
 class ReadOptions:
+    """Options of readers; None where the format decides."""
+
     format: str | None = None
     label: str | None = None
     text: str | None = None
     ignore: tuple[str, ...] = ()
-    """Columns of a table that are no features, by name or by number from 1; likewise below."""
+    """Columns of a table to ignore, by name or by number from 1; likewise below."""
     columns: tuple[str, ...] = ()
     """The only columns of a table that are features, where any are named."""
     categorical: tuple[str, ...] = ()
@@ -33,11 +40,11 @@ class ReadOptions:
     quote: str | None = None
     header: bool | None = None
     encoding: str | None = None
-    """Of text that is not UTF-8."""
+    """The encoding of text that is not UTF-8."""
     hash_bits: int | None = None
     signed_hash: bool = False
     collisions: str = "sum"
-    """What becomes of features that share a slot, or come twice: sum or max."""
+    """What to keep of features that share a slot, or occur twice: sum or max."""
     multilabel: bool = False
     interactions: tuple[str, ...] = ()
     word_ngrams: int | None = None
@@ -47,24 +54,24 @@ class ReadOptions:
     bad_lines: str = "error"
     threads: int | None = None
     block: int | None = None
-    """How much text is parsed at once; None for what the format thinks best."""
+    """Bytes of text that are parsed at once; None for the default of the format."""
     unlabelled: bool = False
-    """Whether examples may be without a label."""
+    """Whether examples may lack a label."""
     cache: bool = False
     prefer_largest: bool = False
-    """`collisions="max"`, where the format has slots."""
+    """Whether to use `collisions="max"` where the format has slots."""
     keep_names: int = 0
-    """Up to how many MB of names of hashed features are kept."""
+    """Limit in MB for the kept names of hashed features."""
     hashes_names: bool = False
-    """Whether names are hashed also where a dictionary would do: shards must agree on columns."""
+    """Whether names are hashed even where a dictionary would suffice: shards must agree on columns."""
     feature_map: str | None = None
-    """What is made of the features, such as poly:2: see `data/feature_maps`."""
+    """The feature map, such as poly:2: see `data/feature_maps`."""
     feature_map_bits: int | None = None
-    """Into how many bits their products are hashed; None for as many as the features, or for columns of their own."""
+    """Bits into which the map hashes products; None for as many as the features, or for a column per product."""
 
 
 def check_options(options: ReadOptions) -> ReadOptions:
-    """The options, where their numbers make sense."""
+    """Return the options; raise InputError for invalid values."""
     if options.hash_bits is not None and not 0 <= options.hash_bits <= MAX_HASH_BITS:
         raise InputError(f"hash_bits must be from 0 to {MAX_HASH_BITS}, but is {options.hash_bits}.")
     for name, least in (("threads", 1), ("word_ngrams", 1), ("char_ngrams", 1), ("block", 1), ("keep_names", 0)):
@@ -74,7 +81,7 @@ def check_options(options: ReadOptions) -> ReadOptions:
     if options.feature_map is not None:
         from novikoff.data.feature_maps import MapSpec
 
-        MapSpec.spelled(options.feature_map, options.feature_map_bits)
+        MapSpec.parse(options.feature_map, options.feature_map_bits)
     elif options.feature_map_bits is not None:
         raise InputError("--feature-map-bits is for the products of a --feature-map: leave it out.")
     if options.collisions not in COLLISIONS:
@@ -98,25 +105,7 @@ def check_roles(roles: Mapping[str, Iterable[str]], title: str, what: str = "col
 
 
 def check_options_apply(options: ReadOptions, kind: type[Format], name: str) -> None:
-    """Options that say nothing about a format are mistakes, not to be passed over."""
-    for option in (
-        "label",
-        "text",
-        "ignore",
-        "columns",
-        "categorical",
-        "numeric",
-        "weight",
-        "missing",
-        "delimiter",
-        "quote",
-        "signed_hash",
-        "collisions",
-        "multilabel",
-        "interactions",
-        "word_ngrams",
-        "char_ngrams",
-        "term_weighting",
-    ):
+    """Raise InputError for options that have no effect on a format."""
+    for option in FORMAT_OPTIONS:
         if getattr(options, option) not in (None, False, (), "absent", "sum") and option not in kind.options:
             raise InputError(f"--{option.replace('_', '-')} has no meaning for {name}: leave it out.")

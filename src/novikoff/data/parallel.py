@@ -1,9 +1,9 @@
-"""Several threads read and parse, the results come out in the order of the data: whatever the number of threads.
+"""Parallel parsing by threads, with results in the order of the data for any number of threads.
 
-Each thread takes the next block, or is told of the next span, under a lock (which is quick), parses it while others do
-theirs, and puts it into its place in the queue. A block and its parser are used again when the consumer is done with
-them, so that memory stays the same however much there is to read. A consumer who would have to wait lends a hand
-instead: as many threads as there are processors are then busy all the time, whether parsing or learning takes longer.
+Under a lock, a thread takes the next block, or the bounds of the next span. It parses it while other threads parse
+theirs, and queues the result at its position. A block and its parser are reused when the consumer is done with them, so
+that memory does not grow with the data. If no result is ready, the consumer thread parses a block itself: so all
+processors are busy, whether parsing or learning takes longer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
-CONSUMER_ID = 0  # in place of the number of its thread: it may ask for each result from another one
+CONSUMER_ID = 0  # instead of its thread's identifier: each result may be requested from another thread
 
 
 def run_in_order(
@@ -29,12 +29,14 @@ def run_in_order(
     spare: int = 1,
     consumer_waits: bool = False,
 ) -> Iterator[Result]:
-    """`take` puts the next piece of work into a place (False: there is none), `do` does it there. With one place that
-    happens right here; with more, as many threads work as there are places but for the spare ones, the consumer's among
-    them. With more to spare a thread waits less often for the consumer. A patient consumer only waits: where `take` may
-    have to wait for a pipe, what is done already must not wait with it.
+    """Yield the results of all pieces of work in order.
 
-    A result may be looked at until the next one is asked for. What `take` or `do` raises is raised here, in its turn.
+    `take` puts the next piece of work into a slot and returns False where there is none; `do` processes it there. With
+    one slot everything runs in this thread. With more, the number of working threads, including the consumer, is that
+    of the slots without the `spare` ones; with more spare slots a thread waits less often for the consumer. With
+    `consumer_waits` the consumer only waits: where `take` may block on a pipe, finished results must not wait with it.
+
+    A result is valid until the next one is requested. Exceptions of `take` and `do` are raised here, in order.
     """
     if len(places) == 1:
         while take(places[0]):
@@ -48,6 +50,8 @@ def run_in_order(
 
 
 class _WorkerPool(Generic[Work, Result]):
+    """Threads that process pieces of work in slots."""
+
     def __init__(
         self,
         places: list[Work],
@@ -60,14 +64,14 @@ class _WorkerPool(Generic[Work, Result]):
         self.take, self.do, self.consumer_waits = take, do, consumer_waits
         self.places, self.free = len(places), list(places)
         self.owners: dict[int, int] = {}
-        """Which thread works in a place, by the number of either."""
+        """The thread that uses a slot, by the identifiers of both."""
         self.slot_freed = threading.Condition()
         self.taking = threading.Lock()
         self.done = threading.Condition()
         self.finished: dict[int, tuple[Work, Result | BaseException]] = {}
         self.taken = 0
         self.total: int | None = None
-        """How many pieces of work there are, once that is known."""
+        """Number of pieces of work, once it is known."""
         self.stopped = False
         self.process = os.getpid()
         _running_pools.add(self)
@@ -82,9 +86,12 @@ class _WorkerPool(Generic[Work, Result]):
                 return
 
     def _place(self, *, wait: bool) -> Work | None:
-        """A free place of this thread's own, or one that is nobody's and that no other thread needs as its first; the
-        consumer, who does not wait, has one only. What another thread has written is in the cache of another processor:
-        to parse there takes up to four times as long. None where there is none, or the thread is to go home."""
+        """Return a free slot: this thread's own, or one without an owner that no other thread needs as its first.
+
+        Data that another thread has written lies in another processor's cache: parsing there takes up to four times as
+        long. The consumer, which does not wait, has only one slot. Return None where no slot is free, or the thread
+        must stop.
+        """
         me = threading.get_ident() if wait else CONSUMER_ID
         with self.slot_freed:
             while not self.stopped:
@@ -111,8 +118,7 @@ class _WorkerPool(Generic[Work, Result]):
             self.slot_freed.notify_all()
 
     def _one(self, place: Work, wanted: int = -1) -> bool:
-        """Does the next piece of work; False if there is none, or none will be any more, or the result that is wanted
-        came while another thread was taking its piece."""
+        """Process the next piece of work; return False if there is none, or the wanted result is ready by now."""
         with self.taking:
             if wanted in self.finished:
                 self._release_slot(place)
@@ -164,7 +170,7 @@ class _WorkerPool(Generic[Work, Result]):
             number += 1
 
     def _result(self, number: int) -> tuple[Work, Result | BaseException] | None:
-        """The result of that number, with its place; None where there are not so many."""
+        """Return the result with this number and its slot; None after the last."""
         while True:
             with self.done:
                 if number in self.finished:
@@ -177,18 +183,20 @@ class _WorkerPool(Generic[Work, Result]):
                         self.done.wait()
 
     def _help_while_waiting(self, wanted: int) -> bool:
-        """Whether there was something to do, which is done now, in place of waiting for the result of that number. To
-        take a piece of work is quick, so that its turn is waited for: to wait for the result takes longer."""
+        """Process a piece of work instead of waiting; return whether there was one. Taking work is fast: it may
+        block."""
         if self.consumer_waits or self.total is not None:
             return False
         place = self._place(wait=False)
         return place is not None and self._one(place, wanted)
 
     def stop(self) -> None:
-        """Threads that wait for a place are sent home. What they read from is closed after this, and its number may be
-        another file's then, so that none may be reading any more; but one that waits for a pipe can't be waited for: it
-        goes when the pipe gives something. Once the interpreter finalizes, or in a forked child, the threads are gone,
-        perhaps with a lock held: nothing is waited for."""
+        """Stop all threads.
+
+        The caller closes the file after this, and its descriptor may be reused: so no thread may still read it. But a
+        thread that waits for a pipe can't be joined: it stops when data arrives. When the interpreter finalizes, or in
+        a forked child, the threads are gone, perhaps with a lock held: then there is no waiting.
+        """
         _running_pools.discard(self)
         if sys.is_finalizing() or self.process != os.getpid():
             return
@@ -207,8 +215,7 @@ _running_pools: weakref.WeakSet[_WorkerPool[Any, Any]] = weakref.WeakSet()
 
 
 def _stop_all_pools() -> None:
-    """Stop all threads before the interpreter finalizes, which would suspend them while they hold locks or write into
-    arrays that are freed."""
+    """Stop all threads before the interpreter finalizes: it would suspend them while they hold locks."""
     for pool in list(_running_pools):
         pool.stop()
 

@@ -1,23 +1,22 @@
-"""Numbers from decimal text, each the double nearest to what is written, the even one of two that are as near.
+"""Decimal text to doubles, correctly rounded: round to nearest, ties to even.
 
-A number is an optional sign, digits with an optional point among them or at an end (at least one digit), and an
-optional exponent: e or E, an optional sign, at least one digit. So 1., .5, +3 and -0.0 are numbers; blanks,
-underscores, hexadecimal digits, inf and nan are not. Too large for a double gives inf, too small ±0. Texts may be of
-any length.
+Grammar: an optional sign, digits with an optional point (at least one digit), and an optional exponent (e or E, an
+optional sign, at least one digit). So 1., .5, +3 and -0.0 are numbers. Blanks, underscores, hexadecimal digits, inf and
+nan are not. Overflow gives inf, underflow ±0. Texts may have any length.
 
-Three ways to the double, each for what the one before can't decide:
+Three methods, each for what the one before can't decide:
 
-1. Up to 2⁵³ for the digits and 10²² for the power of ten both are doubles, and one multiplication or division rounds
-   once (Clinger, 1990).
-2. The first 18 significant digits times 5^q to 126 bits give bounds for the number that differ by 2⁻¹²⁴ of it, and by
-   10⁻¹⁷ where digits were cut off. If both bounds are nearest to the same double, it is that one (after Eisel and
-   Lemire, "Number parsing at a gigabyte per second", 2021).
-3. Else exactly one midpoint of two neighbouring doubles lies between the bounds, or on one. It is compared with the
-   number in whole numbers of some 2600 bits. No midpoint has more than 767 significant digits, so what comes after
-   these counts only as zero or not.
+1. Digits up to 2⁵³ and powers of ten up to 10²² are exact doubles: one multiplication or division rounds once
+   (Clinger, 1990).
+2. The first 18 significant digits times a 126-bit approximation of 5^q give bounds for the number. Their relative
+   distance is 2⁻¹²⁴, or 10⁻¹⁷ where digits were cut off. If both bounds round to the same double, that is the result
+   (after Eisel and Lemire, "Number parsing at a gigabyte per second", 2021).
+3. Otherwise exactly one midpoint of two neighbouring doubles lies between the bounds, or on one. It is compared with
+   the number in integers of some 2600 bits. No midpoint has more than 767 significant digits: of later digits it only
+   matters whether one is not zero.
 
-Whole numbers here are below 2⁶³ and never negative, so that compiled 64-bit arithmetic and Python's are the same.
-Nothing is shared between calls: threads may parse at once.
+All integers are non-negative and below 2⁶³, so that compiled 64-bit arithmetic agrees with Python's. Calls share no
+state: threads may parse at the same time.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from novikoff._compiled.simd.dot import get_unchecked
 
 Bytes: TypeAlias = "NDArray[np.uint8]"
 
-SIGNIFICANT_DIGITS = 18  # all numbers of so many digits are below 2⁶³
-MIN_FULL_SIGNIFICAND = 10 ** (SIGNIFICANT_DIGITS - 1)  # the least number of so many digits
-MIN_DECIMAL_EXPONENT = -341  # below it even 10¹⁸·10^q is nearest to zero
+SIGNIFICANT_DIGITS = 18  # all numbers with this many digits are below 2⁶³
+MIN_FULL_SIGNIFICAND = 10 ** (SIGNIFICANT_DIGITS - 1)  # the smallest number with this many digits
+MIN_DECIMAL_EXPONENT = -341  # below it even 10¹⁸·10^q rounds to zero
 MAX_DECIMAL_EXPONENT = 308  # above it 10^q alone is infinite
-EXPONENT_LIMIT = 10**17  # an exponent, before its last digit, past which no text that fits in memory can lead back
+EXPONENT_LIMIT = 10**17  # the exponent saturates here: no text that fits in memory has enough digits to compensate
 MASK_63_BITS = (1 << 63) - 1
 FRACTION_BITS = 52
 INFINITY_BITS = 0x7FF << FRACTION_BITS
@@ -47,8 +46,8 @@ MINUS, PLUS, POINT, ZERO, LOWER_E, CASE_BIT = 45, 43, 46, 48, 101, 32
 
 
 def _build_powers_of_five() -> NDArray[np.int64]:
-    """⌊5^q·2^t⌋ for all q from MIN_DECIMAL_EXPONENT to MAX_DECIMAL_EXPONENT, with t such that it has 126 bits: the
-    upper 63, the lower 63."""
+    """Return ⌊5^q·2^t⌋ for all q from MIN_DECIMAL_EXPONENT to MAX_DECIMAL_EXPONENT, with t such that it has 126 bits:
+    the upper 63 bits, then the lower 63."""
     words = []
     for q in range(MIN_DECIMAL_EXPONENT, MAX_DECIMAL_EXPONENT + 1):
         power: int = 5 ** abs(q)
@@ -86,18 +85,18 @@ def _multiply_wide_code(numba: Any, a: Any, b: Any) -> Any:
 
 
 multiply_wide = primitive(_multiply_wide, _multiply_wide_code)
-"""The product of two numbers below 2⁶³: its upper 63 bits and its lower 63 bits."""
+"""Return the product of two numbers below 2⁶³: its upper 63 bits and its lower 63 bits."""
 
 
 @compiled
 def _digit_value(buffer: Bytes, k: int) -> int:
-    """What the byte says as a digit, which it is if this is one of 0 to 9."""
+    """Return the value of a digit; a value outside of 0 … 9 for other bytes."""
     return int(get_unchecked(buffer, k)) - ZERO
 
 
 @compiled
 def _read_digits(buffer: Bytes, k: int, stop: int, number: int) -> tuple[int, int]:
-    """The number with the digits from k on behind its own, and where they end."""
+    """Append the digits from k on to a number; return it and the end of the digits."""
     while k < stop:
         digit = _digit_value(buffer, k)
         if digit < 0 or digit > 9:
@@ -109,7 +108,7 @@ def _read_digits(buffer: Bytes, k: int, stop: int, number: int) -> tuple[int, in
 
 @compiled
 def _skip_digits(buffer: Bytes, k: int, stop: int) -> int:
-    """Where the digits from k on end."""
+    """Return the end of the digits from k on."""
     while k < stop and 0 <= _digit_value(buffer, k) <= 9:
         k += 1
     return k
@@ -117,7 +116,7 @@ def _skip_digits(buffer: Bytes, k: int, stop: int) -> int:
 
 @compiled
 def _read_first_digits(buffer: Bytes, start: int, last: int) -> tuple[int, int]:
-    """The first 18 significant digits among the digits and the point in buffer[start:last], and how many follow."""
+    """Return the first 18 significant digits in buffer[start:last], and how many digits follow."""
     number, dropped = 0, 0
     for k in range(start, last):
         digit = _digit_value(buffer, k)
@@ -131,7 +130,7 @@ def _read_first_digits(buffer: Bytes, start: int, last: int) -> tuple[int, int]:
 
 @compiled
 def _read_exponent(buffer: Bytes, k: int, stop: int) -> tuple[int, bool]:
-    """What follows the e, and whether it is an exponent and nothing else."""
+    """Return the exponent whose text begins at k, and whether it is valid and ends at `stop`."""
     down = k < stop and get_unchecked(buffer, k) == MINUS
     if k < stop and (down or get_unchecked(buffer, k) == PLUS):
         k += 1
@@ -151,18 +150,18 @@ def _float_from_bits(bits: int) -> float:
 
 @compiled
 def _find_leading_bit(number: int) -> int:
-    """⌊log₂ number⌋. Without the bits that have a set bit above them a double's exponent tells, however it rounds."""
+    """Return ⌊log₂ number⌋. Bits below a set bit are cleared: then the conversion to double can't round up too far."""
     return int(np.float64(number & ~(number >> 1)).view(np.int64) >> FRACTION_BITS) - 1023
 
 
 @compiled
 def _round_eisel_lemire(number: int, q: int) -> tuple[int, bool]:
-    """The bits of the double nearest to number·10^q, and True; or, where 126 bits of 5^q don't tell, the bits of the
-    lower of the two doubles that it may be, and False.
+    """Return the bits of the double nearest to number·10^q and True; if 126 bits of 5^q don't decide, return the bits
+    of the lower of the two candidates and False.
 
-    Number and power are shifted to 63 and 126 bits. Of the product p, which has 188 or 189 bits, `upper` and `lower`
-    are the upper 126: the number lies from (upper, lower) to less than (upper, lower + 2), one for the bits of p that
-    are left out, one for those of 5^q. A double takes the upper 53 bits, or fewer below the smallest normal one.
+    Number and power are shifted to 63 and 126 bits. The product p has 188 or 189 bits; `upper` and `lower` are its
+    upper 126 bits. The exact number lies between (upper, lower) and (upper, lower + 2): one unit for the bits of p that
+    were cut off, one for those of 5^q. A double takes the upper 53 bits; subnormal ones take fewer.
     """
     up = 62 - _find_leading_bit(number)
     k = 2 * (q - MIN_DECIMAL_EXPONENT)
@@ -174,7 +173,7 @@ def _round_eisel_lemire(number: int, q: int) -> tuple[int, bool]:
         lower -= MASK_63_BITS - more + 1
     else:
         lower += more
-    # 217706/2¹⁶ is log₂ 10 well enough for ⌊log₂ 10^q⌋ at every q of the table.
+    # 217706/2¹⁶ approximates log₂ 10: ⌊log₂ 10^q⌋ is exact for every q of the table.
     drop = 9 + (upper >> 62)
     exponent = (217706 * q >> 16) + 1 - up + drop + 1075
     if exponent >= 0x7FF:
@@ -195,7 +194,10 @@ def _round_eisel_lemire(number: int, q: int) -> tuple[int, bool]:
 
 @compiled
 def _multiply_add(limbs: Any, base: int, count: int, factor: int, addend: int) -> int:
-    """Multiplies the number in limbs[base:base + count], lowest first, and adds; both below 2³¹. The new count."""
+    """Replace the integer in limbs[base:base + count], lowest limb first, by integer·factor + addend, both below 2³¹.
+
+    Return the new number of limbs.
+    """
     for k in range(base, base + count):
         addend += int(limbs[k]) * factor
         limbs[k] = addend & LIMB_MASK
@@ -208,7 +210,7 @@ def _multiply_add(limbs: Any, base: int, count: int, factor: int, addend: int) -
 
 @compiled
 def _multiply_by_powers(limbs: Any, base: int, count: int, fives: int, twos: int) -> int:
-    """Multiplies by 5^fives·2^twos, where a power below zero counts as zero. The new count."""
+    """Multiply by 5^fives·2^twos; negative powers count as zero. Return the new number of limbs."""
     while fives > 0 or twos > 0:
         factor = 1
         while fives > 0 and factor < 1 << 28:
@@ -223,7 +225,7 @@ def _multiply_by_powers(limbs: Any, base: int, count: int, fives: int, twos: int
 
 @compiled
 def _compare_limbs(limbs: Any, count: int, base: int, other: int) -> int:
-    """−1, 0 or 1 as the number in limbs[0:count] is less than, equal to or greater than limbs[base:base + other]."""
+    """Return −1, 0 or 1 as limbs[0:count] is less than, equal to or greater than limbs[base:base + other]."""
     if count != other:
         return -1 if count < other else 1
     for k in range(count - 1, -1, -1):
@@ -234,8 +236,8 @@ def _compare_limbs(limbs: Any, count: int, base: int, other: int) -> int:
 
 @compiled
 def _read_all_digits(buffer: Bytes, start: int, last: int, limbs: Any) -> tuple[int, int, bool]:
-    """Up to MAX_DECISIVE_DIGITS significant digits of buffer[start:last] as one number: how many limbs it has, how
-    many digits follow, and whether one of these is not zero."""
+    """Read up to MAX_DECISIVE_DIGITS significant digits of buffer[start:last] into one integer. Return its number of
+    limbs, how many digits follow, and whether one of these is not zero."""
     count, digits, dropped, part, scale = 0, 0, 0, 0, 1
     rest = False
     for k in range(start, last):
@@ -255,10 +257,10 @@ def _read_all_digits(buffer: Bytes, start: int, last: int, limbs: Any) -> tuple[
 
 @compiled_not_inlined
 def _compare_with_midpoint(buffer: Bytes, start: int, last: int, q: int, bits: int, limbs: Any) -> int:
-    """The bits of the nearer to digits·10^q, where these are all digits of buffer[start:last], of two neighbouring
-    doubles: the one with the bits given, and the next.
+    """Return the bits of whichever of two neighbouring doubles is nearer to digits·10^q: `bits`, or the next.
 
-    Their midpoint is odd·2^power. Both sides of the comparison are brought to whole numbers by powers of 5 and 2.
+    The digits are all those of buffer[start:last]. The midpoint of the two doubles is odd·2^power. Multiplying by
+    powers of 5 and 2 makes both sides of the comparison integers.
     """
     count, dropped, rest = _read_all_digits(buffer, start, last, limbs)
     q += dropped
@@ -284,7 +286,7 @@ def _round_exactly(buffer: Bytes, start: int, last: int, q: int, bits: int) -> i
 
 
 def _round_exactly_code(numba: Any, *types: Any) -> Any:
-    """The limbs lie on the stack, in the frame of the function returned here, and are of use only inside its call."""
+    """Allocate the limbs on the stack frame of the returned function; they are valid only during its call."""
 
     def on_stack(context: Any) -> Any:
         kind = numba.types.Array(numba.types.int64, 1, "C")
@@ -311,13 +313,12 @@ def _round_exactly_code(numba: Any, *types: Any) -> Any:
 
 
 round_exactly = primitive(_round_exactly, _round_exactly_code)
-"""`_compare_with_midpoint` with room for its numbers, which compiled code can't allocate."""
+"""Call `_compare_with_midpoint` with a buffer for its integers, which compiled code can't allocate."""
 
 
 @compiled
 def _compute_magnitude(buffer: Bytes, start: int, last: int, number: int, q: int, dropped: int) -> float:
-    """The double nearest to digits·10^q, where these are all digits of buffer[start:last]: `number`, then those
-    dropped."""
+    """Return the double nearest to digits·10^q, for the digits of buffer[start:last]: `number`, then those dropped."""
     if number <= 1 << 53 and -22 <= q <= 22 and dropped == 0:
         return float(number / get_unchecked(POWERS_OF_TEN, -q) if q < 0 else number * get_unchecked(POWERS_OF_TEN, q))
     near = q + dropped
@@ -336,11 +337,11 @@ def _compute_magnitude(buffer: Bytes, start: int, last: int, number: int, q: int
 
 @compiled_not_inlined
 def parse_decimal(buffer: Bytes, start: int, stop: int) -> tuple[float, bool]:
-    """The number that buffer[start:stop] spells, all of it, and whether it spells one."""
+    """Parse all of buffer[start:stop]; return the number, and whether the text is one."""
     negative = start < stop and get_unchecked(buffer, start) == MINUS
     if start < stop and (negative or get_unchecked(buffer, start) == PLUS):
         start += 1
-    # Leading zeros are read as digits: to look for them would cost the short numbers, which are the most, more.
+    # Leading zeros are read as digits: skipping them would slow down short numbers, the most frequent ones.
     number, read = _read_digits(buffer, start, min(stop, start + SIGNIFICANT_DIGITS), 0)
     last = _skip_digits(buffer, read, stop)
     digits = last - start

@@ -1,4 +1,4 @@
-"""Batches that end where a query ends: what a ranking learns from is whole queries."""
+"""Batches of whole queries, which rankings learn from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from novikoff.errors import InputError
 
 
 class QueryBatch(NamedTuple):
-    """Some whole queries: their rows, grades and where each query begins, with the place of each row."""
+    """Some whole queries: rows, grades and the start of each query, with the line of each row."""
 
     rows: Sparse
     grades: NDArray[np.float64]
@@ -35,7 +35,7 @@ class _QueryRows(NamedTuple):
 
 
 def iter_whole_queries(batches: Iterator[Batch]) -> Iterator[QueryBatch]:
-    """All documents, in their order; a query does not go on in the next file, and does not come again in a batch."""
+    """Yield all documents in order, in batches of whole queries. A query ends with its file."""
     title, features, rest = "", 0, None
     for batch in batches:
         if rest is not None and batch.title != title:
@@ -61,9 +61,7 @@ def _to_query_rows(batch: Batch) -> _QueryRows:
     parsed, groups = batch.parsed, batch.parsed.groups
     if groups is None or (groups < 0).any():
         at = 0 if groups is None else int(np.flatnonzero(groups < 0)[0])
-        raise InputError(
-            f"{batch.where(at)}: has no query: for a ranking every line needs one, as in `2 qid:10 1:0.5`."
-        )
+        raise InputError(f"{batch.where(at)}: has no query: rankings need one on every line, as in `2 qid:10 1:0.5`.")
     grades = np.array([_read_grade(batch, i) for i in range(len(batch))])
     lines = batch.lines_before + parsed.line_of + 1
     rows = remove_zeros(batch.rows)
@@ -77,7 +75,7 @@ def _read_grade(batch: Batch, i: int) -> float:
     except (TypeError, ValueError):
         grade = np.nan
     if not np.isfinite(grade):
-        raise InputError(f"{batch.where(i)}: a grade must be a number, but {label!r} came.")
+        raise InputError(f"{batch.where(i)}: a grade must be a number, got {label!r}.")
     return grade
 
 

@@ -1,4 +1,4 @@
-"""`novikoff.read`: files from Python, as batches for partial_fit or as one matrix."""
+"""`novikoff.read`: files as batches for partial_fit, or as one matrix."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from novikoff.errors import SPARSE_MATRIX_PURPOSE, InputError, import_optional
 
 
 class ExampleBatch(NamedTuple):
-    """Some rows: a SciPy CSR matrix, or an array where the data is a table of numbers, with their labels."""
+    """Some rows with their labels: a SciPy CSR matrix, or an array where the data is a table of numbers."""
 
     X: Any
     y: NDArray[Any]
     names: list[str] | None
-    """Of the columns, where they have names."""
+    """Names of the columns, where they have any."""
     weights: NDArray[np.float64] | None
-    """The importance of each row, where the data has any."""
+    """The importance of each row, where the data has weights."""
     groups: NDArray[np.int64] | None
-    """The `qid` of each row, -1 for none, where the format has them."""
+    """The `qid` of each row, -1 for none, where the format has queries."""
     labels: list[list[Any]] | None
     """All labels of each row, where rows may have several."""
 
 
 class DataFiles:
-    """What `read` returns: an iterable of `ExampleBatch`, from the beginning each time."""
+    """Result of `read`: an iterable of `ExampleBatch` that reads the files again each time."""
 
     def __init__(self, titles: list[str], options: ReadOptions, features: int | None) -> None:
         self.titles, self.options, self.features = titles, options, features
         self.skipped: dict[str, int] = {}
-        """How many lines were left out, by reason, the last time the files were read to their end."""
+        """Number of skipped lines by reason, of the last complete pass."""
         self.names: list[str] | None = None
-        """Of the columns, where names are kept in a dictionary, after the files have been read."""
+        """Names of the columns of a dictionary, after a pass."""
 
     def __iter__(self) -> Iterator[ExampleBatch]:
         features = self.features
@@ -52,9 +52,9 @@ class DataFiles:
         self.skipped = dict(reading.bad)
 
     def _width(self, reading: DataReader, batch: Batch) -> int:
-        """The number of columns: that of the table or of the slots, or else found by reading the files once before."""
-        settled = reading.format
-        if batch.table or self.options.feature_map_bits or (settled is not None and settled.bits_used):
+        """Return the number of columns: that of the table or the slots, or else the result of an extra pass."""
+        fmt = reading.format
+        if batch.table or self.options.feature_map_bits or (fmt is not None and fmt.bits_used):
             return batch.features
         if any(not is_builtin(t) and not Path(t).is_file() for t in self.titles):
             raise InputError("features must be given where the data comes from a pipe: it can't be read twice.")
@@ -65,7 +65,7 @@ class DataFiles:
         return width
 
     def whole(self) -> tuple[Any, NDArray[Any]]:
-        """All rows as one matrix, and their labels."""
+        """Return all rows as one matrix, and their labels."""
         parts = MatrixBuilder(sum(os.path.getsize(t) for t in self.titles if Path(t).is_file()))
         reading = DataReader(self.titles, self.options)
         for batch in reading.batches():
@@ -110,11 +110,11 @@ def read(
     threads: int | None = None,
     block: int | None = None,
 ) -> DataFiles:
-    """The examples in these files (or built-in streams), read as the command line reads them.
+    """Read examples from files or built-in streams, like the command line does.
 
-    Iterate for batches to give to partial_fit, or call `whole()` for one matrix and its labels. `features` is the
-    number of columns where the format does not tell (svmlight, names without hashing): without it the files are read
-    once more.
+    Iterate for batches to pass to partial_fit, or call `whole()` for one matrix and its labels. `features` is the
+    number of columns where the format does not determine it (svmlight, names without hashing): without it the files
+    are read twice.
 
     >>> import tempfile, pathlib, novikoff
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "tiny.svm"
@@ -133,40 +133,18 @@ def read(
         raise InputError("read needs the name of at least one file.")
     check_sources(titles)
     options = ReadOptions(
-        format=format,
-        label=None if label is None else str(label),
-        text=text,
-        ignore=tuple(ignore),
-        columns=tuple(columns),
-        categorical=tuple(categorical),
-        numeric=tuple(numeric),
-        weight=weight,
-        missing=missing,
-        delimiter=delimiter,
-        quote=quote,
-        encoding=encoding,
-        header=header,
-        hash_bits=hash_bits,
-        signed_hash=signed_hash,
-        collisions=collisions,
-        multilabel=multilabel,
-        interactions=interactions,
-        word_ngrams=word_ngrams,
-        char_ngrams=char_ngrams,
-        lowercase=lowercase,
-        term_weighting=term_weighting,
-        feature_map=feature_map,
-        feature_map_bits=feature_map_bits,
-        bad_lines=bad_lines,
-        threads=threads,
-        block=block,
-    )
+        format=format, label=None if label is None else str(label), text=text, ignore=tuple(ignore),
+        columns=tuple(columns), categorical=tuple(categorical), numeric=tuple(numeric), weight=weight, missing=missing,
+        delimiter=delimiter, quote=quote, encoding=encoding, header=header, hash_bits=hash_bits,
+        signed_hash=signed_hash, collisions=collisions, multilabel=multilabel, interactions=interactions,
+        word_ngrams=word_ngrams, char_ngrams=char_ngrams, lowercase=lowercase, term_weighting=term_weighting,
+        feature_map=feature_map, feature_map_bits=feature_map_bits, bad_lines=bad_lines, threads=threads, block=block,
+    )  # fmt: skip
     return DataFiles(titles, check_options(options), features)
 
 
 class MatrixBuilder:
-    """Batches put one after another into arrays that are large enough from the start, if all of the file is like its
-    beginning: memory that is asked for once costs half of what it costs to ask for it again and again."""
+    """Concatenates batches in arrays preallocated from the file size: growing them would cost twice as much."""
 
     def __init__(self, size: int) -> None:
         self.size, self.features, self.rows, self.terms = size, 0, 0, 0
@@ -210,7 +188,7 @@ def _build_csr(values: NDArray[Any], indices: NDArray[np.int32], starts: NDArray
     csr_matrix = import_optional("scipy.sparse", "scipy", SPARSE_MATRIX_PURPOSE).csr_matrix
     starts = starts.astype(np.int32) if starts[-1] < 2**31 else starts
     matrix = csr_matrix((len(starts) - 1, width), dtype=values.dtype)
-    # Given as they are: the constructor would look through all indices, which the parser has done already.
+    # Assigned to attributes: the constructor would scan all indices, which the parser has checked.
     matrix.data, matrix.indices, matrix.indptr = (
         values,
         indices if starts.dtype == np.int32 else indices.astype(np.int64),
@@ -220,7 +198,7 @@ def _build_csr(values: NDArray[Any], indices: NDArray[np.int32], starts: NDArray
 
 
 def _decode_labels(batch: Batch) -> NDArray[Any]:
-    """The labels themselves; whole numbers where all of them are."""
+    """Return the labels; as integers where all are whole numbers."""
     keys = batch.parsed.keys
     numbers = batch.parsed.numbers
     if numbers is not None:
@@ -229,19 +207,19 @@ def _decode_labels(batch: Batch) -> NDArray[Any]:
             return numbers.astype(np.int64)
         return numbers.copy()
     known: dict[int, Any] = {}
-    told = []
+    labels = []
     for i, key in enumerate(keys.tolist()):
         if key not in known:
             known[key] = batch.parsed.label(i)
             if known[key] is None:
                 raise build_missing_label_error(batch.where(i))
-        told.append(known[key])
-    return np.array(told)
+        labels.append(known[key])
+    return np.array(labels)
 
 
 def _check_width(batch: Batch, features: int) -> None:
     if batch.features > features:
-        raise InputError(f"{batch.title}: features is {features}, but {batch.features} columns came.")
+        raise InputError(f"{batch.title}: expected at most {features} features, got {batch.features} columns.")
 
 
 def _build_examples(batch: Batch, features: int, columns: list[str] | None) -> ExampleBatch:

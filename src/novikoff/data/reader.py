@@ -1,6 +1,6 @@
-"""Reading: from the names that a user gives to batches of examples in their order, with the place of each at hand.
+"""The reader: from file names to batches of examples in order, each with its file and line.
 
-names → feeds of blocks, or spans → parsers in threads → batches in order
+file names → text sources of blocks, or spans → parsers in threads → batches in order
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 MAX_THREADS = 8
 MAX_COUNTED_LABELS = 1000
 MAX_DICTIONARY_NAMES = 1 << 16
-"""Of a dictionary that was not asked for by --hash-bits 0."""
-EXTRA_SLOTS = 2  # places to parse in, beside one for each thread
+"""Limit for a dictionary that --hash-bits 0 has not asked for."""
+EXTRA_SLOTS = 2  # worker slots beside one per thread
 
 
 @dataclass
 class Batch:
-    """Some examples, in order. Rows and keys may be overwritten when the next batch is asked for."""
+    """Some examples, in order. Rows and keys may be overwritten when the next batch is requested."""
 
     rows: Rows
     parsed: ParsedBlock
@@ -50,15 +50,15 @@ class Batch:
     lines_before: int
     features: int
     size: int = 0
-    """Of the text, in bytes."""
+    """Bytes of text."""
     table: bool = False
-    """Whether every row has the same columns, and these are all."""
+    """Whether every row has exactly these columns."""
 
     def __len__(self) -> int:
         return len(self.parsed.keys)
 
     def part(self, start: int, stop: int, rows: Rows | None = None) -> Batch:
-        """Some of the examples, with their rows or with others in place of them."""
+        """Return examples start … stop − 1, with their own rows or with `rows` in place of them."""
         if (start, stop, rows) == (0, len(self), None):
             return self
         parsed, some = self.parsed, slice(start, stop)
@@ -75,20 +75,20 @@ class Batch:
         )
         return replace(self, rows=rows, parsed=of_some)
 
-    def settled(self) -> Batch:
-        """The same with NumPy's arrays, where that is there (see `_compiled/buffers.py`)."""
+    def to_numpy(self) -> Batch:
+        """Return the batch with NumPy arrays, if NumPy is imported (see `_compiled/buffers.py`)."""
         keys: Any = self.parsed.keys
         if type(keys) is not Buffer or buffers_in_use():
             return self
         return replace(self, rows=as_numpy(self.rows), parsed=as_numpy(self.parsed))
 
     def where(self, i: int) -> str:
-        """file:line of example i."""
+        """Return file:line of example i."""
         return f"{self.title}:{self.lines_before + int(self.parsed.line_of[i]) + 1}"
 
 
 class WorkerSlot:
-    """Where a thread works: a block, and a parser for it."""
+    """A block with a parser for it, for one thread at a time."""
 
     def __init__(self, parser: Parser, size: int) -> None:
         self.block = TextBlock(size)
@@ -97,57 +97,57 @@ class WorkerSlot:
 
 @dataclass
 class DataReader:
-    """The examples of some files, one after another. The format is settled by the first file, or by a model."""
+    """The examples of some files in order. The format is determined by the first file, or by a model."""
 
     titles: list[str]
     options: ReadOptions
     format: Format | None = None
     names: FeatureNames | None = None
-    """The columns of a dictionary, in the order in which they came."""
+    """Dictionary columns, in order of first appearance."""
     bad: Counter[str] = field(default_factory=Counter)
-    """How many lines could not be read, by reason."""
+    """Number of lines that could not be parsed, by reason."""
     left_out: Counter[str] = field(default_factory=Counter)
-    """How many examples could be read but not learned, by reason."""
+    """Number of examples that were parsed but not learned, by reason."""
     notes: list[str] = field(default_factory=list)
-    """What is worth knowing of the files that were opened, such as columns that are ignored."""
+    """Notes on the files that were opened, such as ignored columns."""
     description: dict[str, Any] | None = None
-    """What `describe` has found."""
+    """The result of `describe`."""
     doubts: list[str] = field(default_factory=list)
-    """What is doubtful about the first file."""
+    """Warnings about the first file."""
     shuffler: Shuffler | None = None
-    """Puts the examples in a random order, another one each time; None: they keep theirs."""
+    """Puts the examples into a new random order in each pass; None keeps their order."""
     _made: list[WorkerSlot] = field(default_factory=list)
     _used: list[NDArray[np.uint64]] = field(default_factory=list)
     _columns: ColumnDictionary | None = None
     _cache_slots: list[cache.RecordBuffer] = field(default_factory=list)
     _mapper: Mapper | None = None
     format_from_this_run: bool = False
-    """Whether the format was settled by a file that is learned in this run, and not by a model."""
+    """Whether the format comes from a file of this run, not from a model."""
     _verified_caches: set[tuple[int, ...]] = field(default_factory=set)
-    """The caches whose checksums are known to be right."""
+    """Caches whose checksums have been verified."""
 
     def __post_init__(self) -> None:
         self.keep({})
 
     def batches(self) -> Iterator[Batch]:
-        """All examples, from the beginning; what is counted, is counted anew."""
+        """Yield all examples from the start; counters are reset."""
         self.bad.clear()
         self.left_out.clear()
         batches = self._read_files()
         if self.shuffler is not None:  # before the map, which makes rows many times as long
             batches = self.shuffler.reorder(self, batches)
         for batch in batches if self.options.feature_map is None else self._map_batches(batches):
-            yield batch.settled()
+            yield batch.to_numpy()
 
     def _read_files(self) -> Iterator[Batch]:
-        """All examples with their own features, in the order of the files."""
+        """Yield all examples with their own features, in file order."""
         for title in self.titles:
             yield from [_load_builtin(title)] if is_builtin(title) else self._file(title)
 
     def columns(self, title: str) -> list[str] | None:
-        """The names of a table's columns, where it has any."""
-        settled = self.format.columns if self.format is not None else None
-        names = datasets.DATASETS[title].names if is_builtin(title) else settled
+        """Return the column names of a table, where it has any."""
+        file_columns = self.format.columns if self.format is not None else None
+        names = datasets.DATASETS[title].names if is_builtin(title) else file_columns
         chosen = self.map()
         if chosen is None or names is None:
             return names
@@ -158,28 +158,28 @@ class DataReader:
         return None if self.shuffler is None else self.shuffler.record()
 
     def settings(self) -> dict[str, Any] | None:
-        """For the model file: how other data is to be read, once that is settled."""
-        settled = {} if self.format is None else self.format.settings()
+        """Return how to read other data in the same way, for the model file, once the format is known."""
+        found = {} if self.format is None else self.format.settings()
         if self.options.feature_map is not None:
-            settled |= {"feature_map": self.options.feature_map, "feature_map_bits": self.options.feature_map_bits}
-        if self._other_encoding() is not None and settled:
-            settled |= {"encoding": self._other_encoding()}
-        return settled or None
+            found |= {"feature_map": self.options.feature_map, "feature_map_bits": self.options.feature_map_bits}
+        if self._other_encoding() is not None and found:
+            found |= {"encoding": self._other_encoding()}
+        return found or None
 
     def _other_encoding(self) -> str | None:
-        """The encoding of the text, where that is not UTF-8."""
+        """Return the encoding of the text, unless it is UTF-8."""
         return None if self.options.encoding in ("utf-8", "ascii") else self.options.encoding
 
     def map(self) -> MapSpec | None:
-        """What is made of the features, once the format is settled."""
+        """Return the feature map, once the format is known; None without one."""
         if self.options.feature_map is None:
             return None
         bits = self.format.bits_used if self.format is not None else None
         if bits == 0 or self.options.keep_names:
-            raise InputError("--feature-map has no names for its products: leave out --hash-bits 0 and --keep-names.")
+            raise InputError("--feature-map can't name its products: leave out --hash-bits 0 and --keep-names.")
         from novikoff.data.feature_maps import MapSpec
 
-        return MapSpec.spelled(self.options.feature_map, self.options.feature_map_bits or bits)
+        return MapSpec.parse(self.options.feature_map, self.options.feature_map_bits or bits)
 
     def _map_batches(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         from novikoff.data.feature_maps import Mapper
@@ -187,22 +187,21 @@ class DataReader:
         for batch in batches:
             if self._mapper is None:
                 chosen = self.map()
-                assert chosen is not None  # noqa: S101 - asked for only where there is one
+                assert chosen is not None  # noqa: S101 - called only with a feature map
                 self._mapper = Mapper(chosen)
             yield from self._mapper.batches(batch, self.bad if self.options.bad_lines == "skip" else None)
 
     def keep(self, names: dict[int, str]) -> None:
-        """Names of slots that are kept already."""
+        """Start from the names of slots that a model has kept."""
         self._slot_names = SlotNames(dict(names), self.options.keep_names << 20)
 
     @property
     def kept(self) -> dict[int, str]:
-        """Names of hashed slots, the first that came for each."""
+        """The first name of each hashed slot."""
         return self._slot_names.kept
 
     def describe(self, first: Batch) -> None:
-        """Note what was read in `description`: the format, kinds of columns, and the labels of the first examples; and
-        in `doubts` that there are many classes, where no survey of columns has said so."""
+        """Describe the format, the columns and the first labels in `description`; warn in `doubts` of many classes."""
         about: dict[str, Any] = {"files": list(self.titles)}
         about |= self.format.describe() if self.format is not None else {"format": "built-in"}
         labels = read_first_labels(first)
@@ -217,7 +216,7 @@ class DataReader:
         self.description = about
 
     def report(self) -> dict[str, Any]:
-        """What is worth knowing of how the data was read: lines left out by reason, slots that names share."""
+        """Return counts for the user: bad lines by reason, and slots that names share."""
         bad = self.bad + self.left_out
         about: dict[str, Any] = {"bad_lines": dict(bad)} if bad else {}
         bits = self.format.bits_used if self.format is not None else None
@@ -225,7 +224,7 @@ class DataReader:
             slots = 1 << bits
             used = int.from_bytes(self._used_slots().tobytes(), "little").bit_count()
             counted = self.options.keep_names > 0
-            # Where every slot is used there are at least so many names as would have left half a slot free.
+            # The estimate stays finite where every slot is used: half a slot counts as free.
             expected = slots * math.log(slots / max(slots - used, 0.5)) - used
             about |= {"slots": slots, "slots_used": used, "collisions_counted": counted}
             about["collisions"] = self._slot_names.collisions if counted else round(expected)
@@ -234,59 +233,57 @@ class DataReader:
     def _file(self, title: str) -> Iterator[Batch]:
         with open_source(title, self._other_encoding()) as feed:
             before = self._open(feed)
-            settled = self.format
-            assert settled is not None  # noqa: S101 - _open has settled it
+            fmt = self.format
+            assert fmt is not None  # noqa: S101 - _open sets it
             examples = 0
-            for batch in (
-                self._cached(feed, settled, before) if self.options.cache else self._text(feed, settled, before)
-            ):
+            for batch in self._cached(feed, fmt, before) if self.options.cache else self._text(feed, fmt, before):
                 examples += len(batch)
                 yield batch
         if examples == 0:
             raise InputError(f"{feed.title}: is empty, or has comments only: there are no examples in it.")
 
-    def _text(self, feed: TextSource, settled: Format, lines: int) -> Iterator[Batch]:
-        """Batches of the text, `lines` being those that were left out already."""
-        pieces = settled.pieces(feed, self.options.block)
+    def _text(self, feed: TextSource, fmt: Format, lines: int) -> Iterator[Batch]:
+        """Yield batches of the text; `lines` is the number of lines that were skipped at the beginning."""
+        pieces = fmt.pieces(feed, self.options.block)
 
         def take(place: WorkerSlot) -> bool:
             place.parser.piece = None if pieces is None else next(pieces, None)
             return (
-                feed.fill(place.block, settled.find_last_record_end)
-                if pieces is None
-                else place.parser.piece is not None
+                feed.fill(place.block, fmt.find_last_record_end) if pieces is None else place.parser.piece is not None
             )
 
         def do(place: WorkerSlot) -> tuple[TextBlock, ParsedBlock]:
             return place.block, place.parser.parse(place.block)
 
         for block, parsed in run_in_order(
-            self._places(settled), take, do, spare=EXTRA_SLOTS, consumer_waits=feed.status is None
+            self._places(fmt), take, do, spare=EXTRA_SLOTS, consumer_waits=feed.status is None
         ):
             self._judge(parsed.problems, feed.title, lines)
             if len(parsed.keys):
-                yield self._batch(settled, block, parsed, feed.title, lines)
+                yield self._batch(fmt, block, parsed, feed.title, lines)
             lines += parsed.lines
 
-    def _cached(self, feed: TextSource, settled: Format, lines: int) -> Iterator[Batch]:
-        """The same from the cache, or from the text with a cache made of it."""
+    def _cached(self, feed: TextSource, fmt: Format, lines: int) -> Iterator[Batch]:
+        """Yield batches from the cache, or from the text while a cache is written."""
         from novikoff.data import cache
 
-        if settled.bits_used == 0 and self.options.hash_bits is None:
-            note = "--cache is not used: the features of this file have names, not slots; --hash-bits 18 hashes them"
+        if fmt.bits_used == 0 and self.options.hash_bits is None:
+            note = (
+                "--cache is not used: the features of this file have a dictionary of names; --hash-bits 18 hashes them"
+            )
             self.notes += [] if note in self.notes else [note]
-            yield from self._text(feed, settled, lines)
+            yield from self._text(feed, fmt, lines)
             return
-        named = settled.bits_used == 0 or self.options.keep_names > 0
+        named = fmt.bits_used == 0 or self.options.keep_names > 0
         if named or self.options.multilabel or feed.status is None:
             raise InputError(
-                "--cache is for files whose features are hashed or have numbers: leave it out for standard input, with"
-                " --hash-bits 0 or --keep-names, and for several labels."
+                "--cache needs features that are hashed or numbered: leave it out for standard input, with"
+                " --hash-bits 0 or --keep-names, and with label sets."
             )
-        if getattr(settled, "several", False):  # found, not asked for: a cache has one label for each example
-            yield from self._text(feed, settled, lines)
+        if getattr(fmt, "several", False):  # detected, not requested: caches hold one label per example
+            yield from self._text(feed, fmt, lines)
             return
-        how = {**settled.settings(), "unlabelled": self.options.unlabelled}
+        how = {**fmt.settings(), "unlabelled": self.options.unlabelled}
         how |= {} if self._other_encoding() is None else {"encoding": self._other_encoding()}
         stamp = cache.CacheKey.of(feed.status, how)
         already = 0
@@ -299,7 +296,7 @@ class DataReader:
                     return
             except cache.CacheDamagedError:
                 pass
-        yield from self._write_cache(feed, settled, lines, stamp, already)
+        yield from self._write_cache(feed, fmt, lines, stamp, already)
 
     def _from_cache(self, found: cache.CacheReader, title: str, lines: int) -> Iterator[Batch]:
         known = found.state in self._verified_caches
@@ -316,7 +313,7 @@ class DataReader:
         self._used.append(found.used)
 
     def _get_cache_slots(self) -> list[cache.RecordBuffer]:
-        """Made once. More than one thread to read would be of no use: memory is what it waits for."""
+        """Return the buffers for records, made once. One thread reads: more would only wait for memory."""
         from novikoff.data import cache
 
         if not self._cache_slots:
@@ -324,20 +321,20 @@ class DataReader:
         return self._cache_slots
 
     def _write_cache(
-        self, feed: TextSource, settled: Format, lines: int, stamp: cache.CacheKey, already: int
+        self, feed: TextSource, fmt: Format, lines: int, stamp: cache.CacheKey, already: int
     ) -> Iterator[Batch]:
-        """`already` examples came from a cache that turned out to be damaged: they are not given once more."""
+        """Yield batches of the text while a cache is written, but not the `already` examples from a damaged cache."""
         from novikoff.data import cache
 
         bad = self.bad.copy()
         self._used.append(self._used_slots())
-        for place in self._places(settled):
-            place.parser.used[:] = 0  # from here on those of this file
+        for place in self._places(fmt):
+            place.parser.used[:] = 0  # collect the slots of this file only
         writer = cache.CacheWriter(feed.title, stamp)
         complete = False
         try:
-            for batch in self._text(feed, settled, lines):
-                # Lines of blocks without examples, which have no record, are counted with the next one that has some.
+            for batch in self._text(feed, fmt, lines):
+                # Lines of blocks without examples, which make no record, are counted with the next record.
                 parsed, skipped = batch.parsed, batch.lines_before - lines
                 late = parsed._replace(line_of=parsed.line_of + skipped, lines=parsed.lines + skipped)
                 writer.add(batch.rows, late, batch.features)
@@ -352,15 +349,15 @@ class DataReader:
             else:
                 writer.drop()
 
-    def _places(self, settled: Format) -> list[WorkerSlot]:
-        """Made once, used for all files."""
+    def _places(self, fmt: Format) -> list[WorkerSlot]:
+        """Return the worker slots, made once and used for all files."""
         if not self._made:
-            size = self.options.block or settled.default_block_bytes
-            size = min(size, settled.max_block_bytes or size)
+            size = self.options.block or fmt.default_block_bytes
+            size = min(size, fmt.max_block_bytes or size)
             named, unlabelled = self.options.keep_names > 0, self.options.unlabelled
             threads = self._threads()
             for _ in range(threads + EXTRA_SLOTS if threads > 1 else 1):
-                self._made.append(WorkerSlot(settled.parser(named=named, unlabelled=unlabelled), size))
+                self._made.append(WorkerSlot(fmt.parser(named=named, unlabelled=unlabelled), size))
         return self._made
 
     def _threads(self) -> int:
@@ -370,7 +367,7 @@ class DataReader:
         return _merge_bitsets([*(place.parser.used for place in self._made), *self._used])
 
     def _open(self, feed: TextSource) -> int:
-        """Settles the format with the first file; returns how many lines were left out at the beginning."""
+        """Determine the format from the first file; return the number of lines to skip at the beginning."""
         head = feed.head()
         if self.format is None:
             name = self.options.format or formats.detect_format(feed.title, _read_head(feed, head, Format))
@@ -379,12 +376,12 @@ class DataReader:
             check_options_apply(self.options, kind, name)
             prefers_max = self.options.prefer_largest and "collisions" in kind.options
             collisions = "max" if prefers_max else self.options.collisions
-            self.format = kind.settled(replace(self.options, collisions=collisions), head, feed.title)
+            self.format = kind.from_options(replace(self.options, collisions=collisions), head, feed.title)
             self.format_from_this_run = not self.options.unlabelled
             self.doubts += [*formats.find_format_doubts(feed.title, name, self.options.format), *self.format.doubts()]
         else:
             head = _read_head(feed, head, type(self.format))
-        doubt = f"{feed.title} is not UTF-8 text: --encoding latin-1 reads it as what it may be."
+        doubt = f"{feed.title} is not UTF-8 text: it may be --encoding latin-1."
         if self.format.is_text and not formats.is_utf8(head) and doubt not in self.doubts:
             self.doubts.append(doubt)
         size, lines = self.format.find_data_start(
@@ -400,15 +397,15 @@ class DataReader:
             raise InputError(f"{title}:{lines + first.line + 1}: {first.sentence}")
         self.bad.update(p.reason for p in problems)
 
-    def _batch(self, settled: Format, block: TextBlock, parsed: ParsedBlock, title: str, lines: int) -> Batch:
+    def _batch(self, fmt: Format, block: TextBlock, parsed: ParsedBlock, title: str, lines: int) -> Batch:
         rows, features = parsed.rows, parsed.features
         if len(parsed.hashes) and isinstance(rows, Sparse):
             used = parsed.hashes[: int(rows.starts[-1])]
 
             def name_of(at: int) -> str:
-                return settled.feature_name(block, parsed.spans[at])
+                return fmt.feature_name(block, parsed.spans[at])
 
-            if settled.bits_used != 0:
+            if fmt.bits_used != 0:
                 self._slot_names.note(rows, used, name_of)
             else:
                 if self._columns is None:
@@ -426,9 +423,8 @@ class DataReader:
 
 
 def _read_head(feed: TextSource, head: bytes, kind: Any) -> bytes:
-    """What comes first, for a look: of a file as much as there may be, of a pipe what is there without a long pause. It
-    is whole lines, or all there is."""
-    if feed.size is not None:  # which has shown it already
+    """Return the first bytes, whole lines if possible; of a pipe those that are there without a long wait."""
+    if feed.size is not None:  # a file: `head` returned all that is needed
         return head
     while len(head) < BLOCK_BYTES:
         if (
@@ -445,7 +441,7 @@ def _read_head(feed: TextSource, head: bytes, kind: Any) -> bytes:
 
 
 def _merge_bitsets(used: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """The bits that are set in any of these; some may have none at all."""
+    """Return the union of bitsets, some of which may be empty."""
     together, size = 0, 0
     for words in used:
         together |= int.from_bytes(words.tobytes(), "little")
@@ -458,7 +454,7 @@ def is_builtin(title: str) -> bool:
 
 
 def check_sources(titles: list[str]) -> None:
-    """Raises InputError for a name that is neither a file nor a built-in stream."""
+    """Raise InputError for a name that is neither a file nor a built-in stream."""
     for title in titles:
         if title != "-" and not is_builtin(title) and not os.path.exists(title):
             known = ", ".join(datasets.DATASETS)
@@ -502,8 +498,8 @@ def read_first_labels(batch: Batch) -> list[Any]:
 
 def count_labels(labels: Iterable[Any]) -> dict[str, int]:
     """Return how many examples have each label, or each list of labels."""
-    spelled = (", ".join(map(str, label)) if isinstance(label, list) else str(label) for label in labels)
-    return dict(Counter(spelled).most_common())
+    names = (", ".join(map(str, label)) if isinstance(label, list) else str(label) for label in labels)
+    return dict(Counter(names).most_common())
 
 
 def count_classes(labels: Iterable[Any]) -> dict[str, int]:

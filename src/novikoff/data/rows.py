@@ -1,12 +1,10 @@
-"""Rows of examples, dense or CSR, and all that knows which.
+"""Batches of rows, dense or CSR, and the generic functions by which kernels access them.
 
-The loop sees rows only through the generic functions here; a new kind of rows is a NamedTuple with
-`dot_and_sq_norm`, `indices_in_range`, `indices_sorted`, `first_term`, `end_term` and `weight_slot`, and with those
-of the others whose default, for dense rows, is not true of it. Terms of a row are numbered through the whole batch,
-as the values are stored.
+A new kind of rows is a NamedTuple with bodies for `dot_and_sq_norm`, `indices_in_range`, `indices_sorted`,
+`first_term`, `end_term` and `weight_slot`, and for those of the others whose default, for dense rows, does not fit.
+Terms are numbered through the whole batch, as the values are stored.
 
-Where there are many columns of weights, one for each class, `ColumnView` is how one of them sees the rows: all that
-works on one vector of weights works on a column too.
+`ColumnView` shows rows to one column of a weight matrix: code for one weight vector also works on a column.
 """
 
 from __future__ import annotations
@@ -37,8 +35,8 @@ from novikoff._compiled.simd.dot_columns import (
     sum_of_squares,
 )
 
-MAX_PAIRED_WIDTH = 104  # columns
-MAX_CACHED_WEIGHTS = 1 << 18  # weights: what the nearer caches of a processor hold
+MAX_PAIRED_WIDTH = 104
+MAX_CACHED_WEIGHTS = 1 << 18  # weights that fit into the L2 cache
 
 
 class Dense(NamedTuple):
@@ -49,7 +47,7 @@ class Dense(NamedTuple):
 
 
 class Sparse(NamedTuple):
-    """Row i has the terms starts[i] to starts[i+1]; indices are uint32, which is faster to gather by than int32."""
+    """Row i has the terms starts[i] to starts[i+1]; gathering by uint32 indices is faster than by int32."""
 
     starts: NDArray[np.int64]
     indices: NDArray[np.uint32]
@@ -57,26 +55,25 @@ class Sparse(NamedTuple):
 
 
 class DenseWithZeros(NamedTuple):
-    """Dense rows some of whose values are 0, and are no terms."""
+    """Dense rows in which values of 0 are skipped."""
 
     values: NDArray[np.floating]
     width: int
 
 
 class ColumnView(NamedTuple):
-    """Rows whose weights are in column `at` of a table `across` columns wide: slot j is number j·across + at there."""
+    """Rows for column `at` of a weight matrix with `stride` columns: slot j has the index j·stride + at."""
 
     rows: Dense | Sparse
     values: NDArray[np.floating]
     stride: int
     at: int
     sums: NDArray[np.float64]
-    """Room for the sums of a block of columns."""
+    """Buffer for the sums of a block of columns."""
 
 
 class ScaledRow(NamedTuple):
-    """One row as a column of weights sees it, with other values: those of its terms stand at the beginning of
-    `values`, whichever row it is."""
+    """One row, as a column of weights sees it, with other values: `values` holds those of its terms from index 0 on."""
 
     rows: Dense | Sparse
     values: NDArray[np.floating]
@@ -86,42 +83,42 @@ class ScaledRow(NamedTuple):
 
 Rows: TypeAlias = Dense | Sparse
 RowView: TypeAlias = Dense | Sparse | DenseWithZeros | ColumnView | ScaledRow
-"""Rows as one vector of weights sees them: the rows themselves, or a column's view of them."""
+"""Rows as one vector of weights sees them."""
 
 
 @generic
 def first_term(rows: RowView, i: int) -> int:
-    """The number of row i's first term."""
+    """Return the number of row i's first term."""
     return i * rows.width  # type: ignore[union-attr]
 
 
 @generic
 def end_term(rows: RowView, i: int) -> int:
-    """One more than the number of row i's last term."""
+    """Return the end of row i's terms."""
     return (i + 1) * rows.width  # type: ignore[union-attr]
 
 
 @generic
 def weight_slot(rows: RowView, i: int, k: int) -> int:
-    """The weight slot of term k, a term of row i."""
+    """Return the weight slot of term k of row i."""
     return k - i * rows.width + 1  # type: ignore[union-attr]
 
 
 @generic
 def indices_in_range(rows: Rows, i: int, slots: int) -> bool:
-    """Whether every term of row i has a slot: an index past the weights must not be followed."""
+    """Return whether every term of row i has a weight slot: other indices must not be followed."""
     return rows.width < slots  # type: ignore[union-attr]
 
 
 @generic
 def indices_sorted(rows: Rows, i: int, slots: int) -> bool:
-    """… and no feature comes twice, which would make ‖x‖² wrong: in a batch the columns of a row must grow."""
+    """Return whether all indices of row i are in range and increasing: duplicates would make ‖x‖² wrong."""
     return rows.width < slots  # type: ignore[union-attr]
 
 
 @generic
 def dot_and_sq_norm(rows: RowView, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
-    """(w·x, ‖x‖²) of row i with the weights in `slots`, the bias not counted; ‖x‖² is NaN where a value is 0."""
+    """Return (w·x, ‖x‖²) of row i without the bias; ‖x‖² is NaN where a value is 0."""
     return dense_dot_and_sq_norm(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
 
 
@@ -129,9 +126,11 @@ def dot_and_sq_norm(rows: RowView, i: int, slots: NDArray[np.floating]) -> tuple
 def dot_two_rows(
     rows: RowView, i: int, count: int, slots: NDArray[np.floating]
 ) -> tuple[float, float, float, float, bool]:
-    """The same of row i and of the next, of `count` rows, where that takes hardly longer than row i alone; at the end
-    whether it was done. Of short rows in single precision, which the processor works on longer than memory takes to
-    give them; of others two at once would come up to twice as slowly as one after another."""
+    """Return `dot_and_sq_norm` of row i and of the next one, and whether both were computed.
+
+    Two rows are computed at once where that takes hardly longer than one: short rows in single precision, which are
+    limited by the processor, not by memory. For others it would take up to twice as long as one after another.
+    """
     if i + 1 < count and rows.width <= MAX_PAIRED_WIDTH and rows.values.itemsize == 4:  # type: ignore[union-attr]
         dot, sq_norm, next_dot, next_sq_norm = dense_dot_two_rows(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
         return dot, sq_norm, next_dot, next_sq_norm, True
@@ -149,7 +148,7 @@ def _dot_two_rows_sparse(
 
 @generic
 def is_term(rows: RowView, x: float) -> bool:
-    """Whether a value counts: all that are given do, by default."""
+    """Return whether a value is a term: by default every stored one is."""
     return True
 
 
@@ -160,7 +159,7 @@ def _is_term_dense_with_zeros(rows: DenseWithZeros, x: float) -> bool:
 
 @generic
 def has_zeros(rows: Rows, i: int) -> bool:
-    """Whether row i is dense and has values of 0."""
+    """Return whether row i is dense and has values of 0."""
     found = False
     for k in range(i * rows.width, (i + 1) * rows.width):  # type: ignore[union-attr]
         found |= get_unchecked(rows.values, k) == 0.0
@@ -215,7 +214,7 @@ def _dot_and_sq_norm_sparse(rows: Sparse, i: int, slots: NDArray[np.floating]) -
 
 @generic
 def prefetch(rows: Rows, i: int, count: int, slots: NDArray[np.floating]) -> None:
-    """Asks memory for the weights of row i, if there is one, where there are too many weights to be near."""
+    """Prefetch the weights of row i, if there is one and the weights don't fit into the cache."""
 
 
 @prefetch.of(Sparse)
@@ -227,13 +226,13 @@ def _prefetch_sparse(rows: Sparse, i: int, count: int, slots: NDArray[np.floatin
 
 @generic
 def bias_slot(rows: RowView) -> int:
-    """The weight slot of the bias."""
+    """Return the weight slot of the bias."""
     return 0
 
 
 @generic
 def row_sq_norm(rows: RowView, i: int) -> float:
-    """‖x‖² of row i, the bias not counted; NaN where a value is 0."""
+    """Return ‖x‖² of row i without the bias; NaN where a value is 0."""
     return sum_of_squares(rows.values, i * rows.width, rows.width)  # type: ignore[union-attr]
 
 
@@ -246,7 +245,7 @@ def _row_sq_norm_sparse(rows: Sparse, i: int) -> float:
 def sum_block(
     rows: Rows, i: int, slots: NDArray[np.floating], stride: int, column: int, out: NDArray[np.float64]
 ) -> None:
-    """w·x of row i, the bias not counted, for the block of columns that begins at `at`."""
+    """Write w·x of row i without the bias, for the block of columns that begins at `column`."""
     dense_dot_columns(rows.values, i * rows.width, rows.width, slots, stride, column, out)  # type: ignore[union-attr]
 
 
@@ -254,7 +253,7 @@ def sum_block(
 def sum_columns(
     rows: Rows, i: int, slots: NDArray[np.floating], stride: int, columns: int, out: NDArray[np.float64]
 ) -> None:
-    """w·x of row i, the bias not counted, for the first so many columns; whole blocks of them are written."""
+    """Write w·x of row i without the bias, for the first `columns` columns; `out` has room for whole blocks."""
     start, count = i * rows.width, rows.width  # type: ignore[union-attr]
     column = 0
     while columns - column > 4 * BLOCK_COLUMNS:
@@ -351,12 +350,11 @@ def _weight_slot_scaled_row(rows: ScaledRow, i: int, k: int) -> int:
 def dot_skipping_zeros(
     values: NDArray[np.floating], start: int, count: int, slots: NDArray[np.floating]
 ) -> tuple[float, float]:
-    """(w·x, ‖x‖²) of a dense row whose zeros are no terms, in the order of `_compiled/simd/dot.py`: as if it were
-    sparse."""
+    """Return (w·x, ‖x‖²) of a dense row without zeros, summed in the order of sparse rows (`_compiled/simd/dot.py`)."""
     terms = 0
     for k in range(start, start + count):
         terms += values[k] != 0.0
-    # One lane after another, for there are as many sums as lanes; of fewer terms than lanes there is one sum.
+    # The lanes are computed one after another; with fewer terms than lanes there is only one sum.
     a, a2 = lane_skipping_zeros(values, start, count, slots, terms, 0)
     if terms < LANES:
         return a, a2
@@ -378,7 +376,7 @@ def dot_skipping_zeros(
 def lane_skipping_zeros(
     values: NDArray[np.floating], start: int, count: int, slots: NDArray[np.floating], terms: int, lane: int
 ) -> tuple[float, float]:
-    """What that lane adds up, of so many terms."""
+    """Return the sums of one lane; `terms` is the number of nonzero values."""
     full_terms = terms - terms % LANES
     dot, sq_norm, term = 0.0, 0.0, 0
     for k in range(count):
@@ -394,7 +392,7 @@ def lane_skipping_zeros(
 
 @compiled
 def scatter_row(rows: Rows, i: int, example: NDArray[np.float64]) -> None:
-    """Puts the values of row i into the slots of an example that is all zeros."""
+    """Write the values of row i to the slots of an example that is all zeros."""
     for k in range(first_term(rows, i), end_term(rows, i)):
         example[weight_slot(rows, i, k)] = np.float64(rows.values[k])
 
@@ -412,14 +410,14 @@ def count_rows(rows: Rows) -> int:
 
 
 def slice_rows(rows: Rows, start: int, stop: int) -> Rows:
-    """The rows from start to stop, without copying values."""
+    """Return rows start … stop − 1 without copying values."""
     if isinstance(rows, Sparse):
         return rows._replace(starts=rows.starts[start : stop + 1])
     return rows._replace(values=rows.values[start * rows.width : stop * rows.width])
 
 
 def drop_columns(rows: Rows, width: int) -> Rows:
-    """The rows without the terms in columns from `get_width` on."""
+    """Return the rows without the terms in columns from `width` on."""
     if isinstance(rows, Dense):
         return rows
     end = int(rows.starts[-1])
@@ -433,7 +431,7 @@ def drop_columns(rows: Rows, width: int) -> Rows:
 
 
 def get_width(rows: Rows) -> int:
-    """How many columns there are at least."""
+    """Return a lower bound for the number of columns: the largest used one plus one."""
     if isinstance(rows, Dense):
         return rows.width
     return int(rows.indices[rows.starts[0] : rows.starts[-1]].max(initial=0)) + 1

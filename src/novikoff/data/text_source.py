@@ -1,8 +1,7 @@
-"""From a file, a pipe or a packed file to blocks of text that end where a record ends; or to spans of a file, which
-whoever parses them reads.
+"""Files, pipes and compressed files as blocks of whole records, or as spans of a file for parsers to read.
 
-A block is a buffer that is filled again and again: memory stays the same however long the file is. What comes after the
-last whole record of a block is carried over to the next one.
+A block is a reused buffer, so that memory does not grow with the file. The text behind the last whole record of a block
+is carried over to the next one.
 """
 
 from __future__ import annotations
@@ -25,24 +24,24 @@ BLOCK_BYTES = 1 << 20
 NEWLINE = 10
 COMPRESSED_CHUNK_BYTES = 1 << 17
 MAX_RECORD_BYTES = 1 << 24
-"""16 MiB: a line longer than that is refused."""
+"""16 MiB: longer lines are refused."""
 MIN_SPAN_BYTES = 1 << 20
-MIN_REMAINING_SPANS = 4  # into which the rest of a file could be cut
-PROBE_BYTES = 1 << 12  # bytes: a line is mostly at its end by then
+MIN_REMAINING_SPANS = 4  # a span is at most this fraction of the rest of the file
+PROBE_BYTES = 1 << 12  # most lines end within this
 MAX_EXCERPT_BYTES = 40
-UTF8_BOM = b"\xef\xbb\xbf"  # which some programs write before UTF-8 text
+UTF8_BOM = b"\xef\xbb\xbf"
 COMPRESSION_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2"}
 COMPRESSION_SUFFIXES = (".gz", ".zst", ".zstd", ".xz", ".bz2")
 
 
 class TextBlock:
-    """Some records: text[PADDING_BYTES:stop], with PADDING_BYTES bytes of room on both sides."""
+    """Some records: text[PADDING_BYTES:stop], with PADDING_BYTES bytes of padding on both sides."""
 
     def __init__(self, size: int = BLOCK_BYTES) -> None:
         self.text: NDArray[np.uint8] = buffers.zeros(PADDING_BYTES + size + 1 + PADDING_BYTES, "uint8")
         self.stop = PADDING_BYTES
         self.text_bytes_read = 0
-        """How many bytes of text it was."""
+        """Number of bytes of text."""
         self.title = ""
 
     @property
@@ -55,32 +54,32 @@ class TextBlock:
         self.text = larger
 
     def set_end(self, end: int, title: str) -> None:
-        """The text is read up to there."""
+        """Mark the text as filled up to `end`."""
         self.text[end : end + PADDING_BYTES] = 0
         self.stop, self.text_bytes_read, self.title = end, end - PADDING_BYTES, title
 
-    def spelled(self, start: int, stop: int) -> str:
+    def decode(self, start: int, stop: int) -> str:
         return decode_text(self.text[start:stop].tobytes())
 
 
 def decode_text(text: bytes) -> str:
-    """Text as it can be shown; bytes that are not UTF-8 by their numbers, so that different ones stay different."""
+    """Decode text for messages and names; invalid bytes become \\x.., so that different texts stay different."""
     return text.decode("utf-8", "backslashreplace")
 
 
 class FileSpan(NamedTuple):
-    """Whole lines of a regular file, from where to where."""
+    """Some whole lines of a regular file."""
 
     feed: TextSource
     number: int
-    """What the system knows the file by."""
+    """The file descriptor."""
     start: int
     stop: int
     most: int
-    """Bytes that spans of this file usually have at most."""
+    """Usual upper limit of the spans of this file, in bytes."""
 
     def fill(self, block: TextBlock) -> None:
-        """Reads them into a block."""
+        """Read the span into a block."""
         size = self.stop - self.start
         while block.size < size:
             block.grow()
@@ -94,26 +93,26 @@ class FileSpan(NamedTuple):
             end += 1
         block.set_end(end, self.feed.title)
 
-    def spelled(self, start: int, stop: int) -> str:
+    def decode(self, start: int, stop: int) -> str:
         return decode_text(self.feed._read_chunk(start, stop - start))
 
 
 class TextSource:
-    """The records of one file, block after block."""
+    """The records of one file, block by block."""
 
     def __init__(
         self, title: str, file: Any, *, size: int | None, waits: int | None, status: os.stat_result | None = None
     ) -> None:
         self.title, self.file = title, file
         self.status = status
-        """Of a regular file."""
+        """Set for regular files."""
         self.tail: Any = buffers.zeros(0, "uint8")
         self.size, self.waits = size, waits
-        """How many bytes there must be, where that is known; the number of a pipe, to see whether more is there."""
+        """The number of bytes of the file, where known; the file descriptor of a pipe, to poll it."""
         self.taken = 0
 
     def head(self, size: int = BLOCK_BYTES) -> bytes:
-        """The first bytes, whole lines if there are any, for a look at what is in the file; they are still to come."""
+        """Return the first bytes, whole lines if possible, without consuming them."""
         if self.size is not None:
             return self._peek(size)
         content = self.tail.tobytes()
@@ -127,7 +126,7 @@ class TextSource:
         return content
 
     def _peek(self, size: int) -> bytes:
-        """… of a file that gives each byte as often as it is asked for: all of them, or whole lines."""
+        """Return the first bytes of a regular file: all of them, or whole lines."""
         content = b""
         try:
             while chunk := os.pread(self.file.fileno(), size - len(content), self.file.tell() + len(content)):
@@ -137,14 +136,14 @@ class TextSource:
         return content if len(content) < size else content[: content.rfind(b"\n") + 1] or content
 
     def skip(self, count: int) -> None:
-        """Leaves out the first bytes of `head`."""
+        """Skip the first bytes of `head`."""
         if self.size is not None:
             self.taken += count
             self.file.seek(count, os.SEEK_CUR)
         self.tail = self.tail[count:]
 
     def fill(self, block: TextBlock, find_last_record_end: Callable[[NDArray[np.uint8], int, int], int]) -> bool:
-        """The next records; False where there are none left. `last_end` finds where the last record ends."""
+        """Read the next records into a block; return False at the end of the file."""
         at = PADDING_BYTES
         while True:
             at, ended = self._more(block, at)
@@ -164,30 +163,32 @@ class TextSource:
         return end > PADDING_BYTES
 
     def spans(self, size: int) -> Iterator[FileSpan]:
-        """The records of a regular file, where these are lines, in spans of up to about so many bytes: whoever gets one
-        reads it, while others are given theirs. Short ones come first, so that learning begins soon, and last, so that
-        all threads end at about the same time."""
-        assert self.status is not None  # noqa: S101 - which a regular file has
+        """Yield the lines of a regular file in spans of up to about `size` bytes, which the parsers' threads read.
+
+        Spans are short at first, so that learning begins early, and short at the end, so that all threads finish
+        together.
+        """
+        assert self.status is not None  # noqa: S101 - regular files have one
         fd, start, file_size = self.file.fileno(), self.file.tell(), self.status.st_size
         least = step = min(size, MIN_SPAN_BYTES)
         while True:
             stop = start + max(least, min(step, (file_size - start) // MIN_REMAINING_SPANS))
             step = min(2 * step, size)
             if stop >= file_size:
-                file_size = max(file_size, os.fstat(fd).st_size)  # by now it may be longer
+                file_size = max(file_size, os.fstat(fd).st_size)  # the file may have grown
             stop = file_size if stop >= file_size else self._line_end(start, stop, file_size)
             if start >= stop:
                 return
             ended = (
                 stop >= file_size and self._read_chunk(stop - 1, 1) != b"\n"
-            )  # what comes later is no line of its own
+            )  # text appended later would continue this line
             yield FileSpan(self, fd, start, stop, size)
             if ended:
                 return
             start = stop
 
     def _line_end(self, start: int, stop: int, file_size: int) -> int:
-        """The first end of a line after `start` that is not before `stop`."""
+        """Return the first end of a line at or after `stop`, which is above `start`."""
         place, end = stop - 1, 0
         while not end and place - stop < MAX_RECORD_BYTES:
             if place >= file_size:
@@ -204,12 +205,12 @@ class TextSource:
         return end
 
     def _read_chunk(self, start: int, size: int) -> bytes:
-        """So many bytes of a regular file, or as many as come at once."""
+        """Read up to `size` bytes of a regular file with one system call."""
         room = bytearray(size)
         return bytes(room[: self.read_at(start, room)])
 
     def read_at(self, start: int, room: Any) -> int:
-        """Bytes of a regular file that must be there; how many came."""
+        """Read bytes of a regular file that must exist; return their number."""
         try:
             count = os.preadv(self.file.fileno(), [room], start)
         except OSError as problem:
@@ -219,8 +220,7 @@ class TextSource:
         return count
 
     def _more(self, block: TextBlock, at: int) -> tuple[int, bool]:
-        """Fills the block from `at` on, as far as it goes without waiting for more than something to come; returns how
-        far that is, and whether the file has ended there."""
+        """Fill the block from `at` on, blocking only for the first bytes; return the new end, and if the file ended."""
         room = PADDING_BYTES + block.size
         left = min(len(self.tail), room - at)
         block.text[at : at + left] = self.tail[:left]
@@ -237,17 +237,17 @@ class TextSource:
 
     def _grow_block(self, block: TextBlock) -> None:
         if block.size >= MAX_RECORD_BYTES:
-            self._raise_too_long(block.spelled(PADDING_BYTES, PADDING_BYTES + MAX_EXCERPT_BYTES))
+            self._raise_too_long(block.decode(PADDING_BYTES, PADDING_BYTES + MAX_EXCERPT_BYTES))
         block.grow()
 
     def _raise_too_long(self, begin: str) -> NoReturn:
         raise InputError(
             f"{self.title}: has a line longer than {MAX_RECORD_BYTES >> 20} MiB, beginning with {begin!r}: is it the"
-            " right file, with an example a line?"
+            " right file, with one example per line?"
         )
 
     def _has_ready_bytes(self) -> bool:
-        """Whether there is more to be had without waiting: a file always has more, a packed pipe never tells."""
+        """Return whether bytes can be read without waiting: always from a file, never known of a compressed pipe."""
         if self.status is not None:
             return True
         return self.waits is not None and bool(select.select([self.waits], [], [], 0)[0])
@@ -267,7 +267,7 @@ class TextSource:
         return count
 
     def _raise_truncated(self) -> NoReturn:
-        raise InputError(f"{self.title}: became shorter while it was read; nothing more can be read from it.")
+        raise InputError(f"{self.title}: was truncated while it was read.")
 
     def _raise_unreadable(self, problem: Exception) -> NoReturn:
         reason = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
@@ -275,15 +275,14 @@ class TextSource:
 
 
 def is_decompression_error(problem: Exception) -> bool:
-    """Whether it comes from one of the libraries that unpack, which are imported only where they are needed."""
+    """Return whether an error comes from a decompression library, which may not be imported."""
     kind = type(problem)
     return kind.__name__ in ("ZstdError", "LZMAError") or (kind.__module__, kind.__name__) == ("zlib", "error")
 
 
 @contextlib.contextmanager
 def open_source(title: str, encoding: str | None = None) -> Iterator[TextSource]:
-    """The bytes of a file, or of standard input for `-`, unpacked where they are packed: seen by their content. Text
-    in another encoding is given in UTF-8."""
+    """Open a file, or standard input for `-`; decompress it where its first bytes say so, and convert it to UTF-8."""
     with contextlib.ExitStack() as stack:
         shown = "standard input" if title == "-" else title
         raw: Any = _open_standard_input() if title == "-" else stack.enter_context(open(title, "rb", buffering=0))
@@ -310,7 +309,7 @@ def open_source(title: str, encoding: str | None = None) -> Iterator[TextSource]
 
 
 def _get_file_descriptor(file: Any) -> int | None:
-    """What the system knows an open file by."""
+    """Return the file descriptor of an open file, if it has one."""
     try:
         return int(file.fileno())
     except (OSError, AttributeError, ValueError):
@@ -324,7 +323,7 @@ def _open_standard_input() -> Any:
 
 
 class _PeekableFile:
-    """A file whose first bytes were read already, to see what it is."""
+    """A file with its first bytes put back after they were inspected."""
 
     def __init__(self, first: bytes, file: Any) -> None:
         self.first, self.file = first, file
@@ -355,11 +354,11 @@ class _PeekableFile:
         return False
 
     def close(self) -> None:
-        """The file itself is closed by whoever opened it."""
+        """Do nothing: the caller that opened the file closes it."""
 
 
 def _detect_compression(file: Any, title: str) -> tuple[str | None, bytes, int]:
-    """How a file is packed, None for not at all, its first bytes, and how many were left out before them."""
+    """Return the compression of a file (None for none), its first bytes, and the number of bytes before them."""
     first = b""
     try:
         while len(first) < 6:
@@ -395,7 +394,7 @@ def _open_decompressor(kind: str, file: Any) -> Any:
 
 
 class _TranscodedFile:
-    """Text in UTF-8 from a file in another encoding."""
+    """UTF-8 text from a file in another encoding."""
 
     def __init__(self, file: Any, encoding: str, title: str) -> None:
         self.file, self.encoding, self.title = file, encoding, title
@@ -419,7 +418,7 @@ class _TranscodedFile:
 
 
 class _ZstdFile:
-    """Frames one after another. The library's own reader takes an archive that was cut off for a complete one."""
+    """Concatenated zstd frames. Unlike the library's own reader, it detects truncated archives."""
 
     def __init__(self, file: Any) -> None:
         zstandard = import_optional("zstandard", "zstd", "A file compressed by zstd")
@@ -445,17 +444,17 @@ class _ZstdFile:
         return count
 
     def close(self) -> None:
-        """The file itself is closed by whoever opened it."""
+        """Do nothing: the caller that opened the file closes it."""
 
 
 def get_uncompressed_suffix(title: str) -> str:
-    """The ending of a file's name, that of packing left out."""
+    """Return the suffix of a file name, without that of compression."""
     name, suffix = os.path.splitext(title)
     return (os.path.splitext(name)[1] if suffix.lower() in COMPRESSION_SUFFIXES else suffix).lower()
 
 
 def find_last_line_end(text: NDArray[np.uint8], start: int, stop: int) -> int:
-    """One more than the place of the last newline; `start` where there is none."""
+    """Return the position after the last newline; `start` where there is none."""
     while stop > start:
         low = max(start, stop - 4096)
         found = text[low:stop].tobytes().rfind(b"\n")

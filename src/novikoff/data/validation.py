@@ -1,9 +1,8 @@
-"""The door: the only validation of what users bring. What has passed it is right, and nothing after it checks again.
+"""Input validation. All arrays from users are checked here once; later code assumes they are valid.
 
-Accepted are NumPy arrays, nested lists, data frames and SciPy sparse matrices for X, and anything one-dimensional for y
-and for sample weights. Values keep the caller's precision (float32 or float64; everything else becomes float64). That
-numbers are finite is seen by the loop itself as it measures each row (see `core/loop.py`): a pass of its own over the
-data would cost as much as learning.
+X may be a NumPy array, nested lists, a data frame or a SciPy sparse matrix; y and sample weights anything
+one-dimensional. float32 and float64 keep their precision; everything else becomes float64. The training loop checks
+that numbers are finite while it measures each row (see `core/loop.py`): a separate pass would cost as much as learning.
 """
 
 from __future__ import annotations
@@ -20,16 +19,18 @@ MAX_INDEX = 2**31 - 1
 
 
 class ValidatedBatch(NamedTuple):
+    """Validated rows, with their column names."""
+
     rows: Rows
     examples: int
     features: int
     names: list[str] | None
     reading: dict[str, Any] | None = None
-    """How the rows were encoded, where they were raw."""
+    """Settings of the encoding, where the rows were raw."""
 
 
 def validate_batch(X: Any, *, kind: Any = None) -> ValidatedBatch:
-    """The rows of X; `kind` is the precision to bring them to, by default their own."""
+    """Return the rows of X; `kind` is the dtype to convert them to, by default their own."""
     names = get_column_names(X)
     if hasattr(X, "tocsr"):
         return _validate_sparse(X, kind)
@@ -37,7 +38,7 @@ def validate_batch(X: Any, *, kind: Any = None) -> ValidatedBatch:
 
 
 def get_column_names(X: Any) -> list[str] | None:
-    """The names of a data frame's columns where all are strings."""
+    """Return the column names of a data frame if all are strings."""
     columns = getattr(X, "columns", None)
     if columns is None or not hasattr(X, "to_numpy"):
         return None
@@ -50,7 +51,7 @@ def get_column_names(X: Any) -> list[str] | None:
         )
     if len(set(names)) < len(names):
         duplicate = next(n for k, n in enumerate(names) if n in names[:k])
-        raise InputError(f"Columns must have different names, but {duplicate!r} is there twice: rename one.")
+        raise InputError(f"Columns must have different names, but {duplicate!r} occurs twice: rename one.")
     return names if texts and all(texts) else None
 
 
@@ -63,7 +64,7 @@ def to_numeric_array(X: Any, kind: Any) -> NDArray[Any]:
         raise InputError("Complex data not supported: X must hold real numbers.")
     if array.dtype.kind in "USMm" or (array.dtype == object and any(isinstance(v, str | bytes) for v in array.flat)):
         raise InputError(
-            "X must hold numbers only, but there are texts or dates in it: could not convert string to float. Encode"
+            "X must hold numbers only, but it holds strings or dates: could not convert string to float. Encode"
             " them first, or use learn_one with names."
         )
     dtype = kind or (array.dtype if array.dtype in (np.float32, np.float64) else np.float64)
@@ -128,15 +129,14 @@ class _WritableView:
 
 
 def as_writable(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only array seen as a writable one, without a copy: nothing writes to it, but the compiled code has one
-    version for both and so needs them to be of one type."""
+    """Return a writable view of a read-only array: kernels don't write to it, but have only one compiled version."""
     if array.flags.writeable and array.flags.aligned:
         return array
     return np.asarray(_WritableView(array)) if array.flags.aligned else array.copy()
 
 
 def validate_y(y: Any, count: int | None = None) -> NDArray[Any]:
-    """y as a one-dimensional array; `count` is how many labels there must be."""
+    """Return y as a one-dimensional array; `count` is the required number of labels."""
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give a label for each row.")
     array = np.asarray(y)
@@ -161,7 +161,7 @@ def check_same_length(rows: int, labels: int) -> None:
 
 
 def validate_sample_weight(weights: ArrayLike | None, count: int) -> NDArray[np.float64]:
-    """One weight per row, or none at all (all 1)."""
+    """Return one weight per row; an empty array where all are 1."""
     if weights is None:
         return np.zeros(0)
     array = np.asarray(weights, np.float64)
@@ -179,7 +179,7 @@ def validate_sample_weight(weights: ArrayLike | None, count: int) -> NDArray[np.
 
 
 def explain_rejection(rows: Rows, i: int, features: int) -> str:
-    """What is wrong with row i, in words."""
+    """Return the error message for row i."""
     if isinstance(rows, Sparse):
         terms = slice(int(rows.starts[i]), int(rows.starts[i + 1]))
         columns, values = rows.indices[terms], rows.values[terms]
@@ -197,7 +197,7 @@ def explain_rejection(rows: Rows, i: int, features: int) -> str:
 
 
 def find_out_of_range(rows: Rows, i: int, least: float, most: float) -> tuple[int, float]:
-    """The first term of row i that is not from least to most: its column and its value; zeros are no terms."""
+    """Return column and value of the first nonzero term of row i outside of [least, most]."""
     if isinstance(rows, Sparse):
         terms = slice(int(rows.starts[i]), int(rows.starts[i + 1]))
         columns, values = rows.indices[terms], rows.values[terms]
@@ -209,7 +209,7 @@ def find_out_of_range(rows: Rows, i: int, least: float, most: float) -> tuple[in
 
 
 def check_features(estimator_name: str, features: int, fitted_names: list[str] | None, batch: ValidatedBatch) -> None:
-    """InputError where the columns are not those that `mine` has learned with, which had these names."""
+    """Raise InputError where the columns differ from those that the estimator was fitted with."""
     if fitted_names is not None and batch.names is not None and fitted_names != batch.names:
         raise InputError(explain_name_mismatch(fitted_names, batch.names))
     if batch.features != features:
@@ -240,14 +240,14 @@ def explain_name_mismatch(fitted_names: list[str], new_names: list[str]) -> str:
 
 
 class SingleExample(NamedTuple):
-    """One example as it came: names or column numbers, and values."""
+    """One example: names or column numbers, and values."""
 
     keys: Sequence[Any]
     values: NDArray[np.float64]
 
 
 def validate_example(x: Any) -> SingleExample:
-    """A dict of name → number, or a sequence of names, each worth 1 as often as it is there."""
+    """Return the features of a dict of name → number, or of a sequence of names, which are counted."""
     if isinstance(x, Mapping):
         try:
             if any(isinstance(v, str | bytes) for v in x.values()):
@@ -270,7 +270,7 @@ def validate_example(x: Any) -> SingleExample:
     try:
         counts = dict.fromkeys(keys, 0.0)
     except TypeError:
-        raise InputError("A sequence of features must hold names or column numbers; this one holds lists.") from None
+        raise InputError("A sequence of features must hold names or column numbers; got a list.") from None
     for key in keys:
         counts[key] += 1.0
     return SingleExample(list(counts), np.array(list(counts.values())))

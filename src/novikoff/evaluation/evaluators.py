@@ -124,18 +124,18 @@ class ClassificationEvaluator:
         self.matrix.reserve(len(classes))
         metrics = self.matrix.class_metrics()
         present = [m for m, column in zip(metrics, self.matrix.counts.sum(axis=0), strict=True) if m.support or column]
-        errors, examples = self.matrix.errors, self.matrix.examples
+        errors, examples, accuracy = self.matrix.errors, self.matrix.examples, self.matrix.accuracy
         return ClassificationResult(
             examples=examples,
             errors=errors,
-            accuracy=self.matrix.accuracy,
+            accuracy=accuracy,
             error=errors / examples if examples else 0.0,
             error_interval=error_interval(errors, examples, self.delta),
             confidence=1.0 - self.delta,
             classes=classes,
             confusion=self.matrix.counts.tolist(),
             per_class=dict(zip(classes, metrics, strict=True)),
-            micro=ClassMetrics(*[self.matrix.accuracy] * 3, examples),
+            micro=ClassMetrics(accuracy, accuracy, accuracy, examples),
             macro=macro_average(present),
             weighted=weighted_average(metrics),
             majority_accuracy=self.baselines.majority_accuracy,

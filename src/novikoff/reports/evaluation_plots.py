@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -91,20 +91,20 @@ def _row_layout(rows: Sequence[Estimate], **axes: Any) -> dict[str, Any]:
 _LEGEND_ABOVE = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 12}}
 
 
-def draw_roc(curves: dict[str, Curve], place: str) -> str:
+def draw_roc(curves: Mapping[str, Curve], place: str) -> str:
     """Plot the ROC curve of each model; the diagonal is guessing."""
     chance = _line([0, 1], [0, 1], "guessing", {"color": AXIS_COLOUR, "width": 1.5, "dash": "3px 3px"})
     x, y = _unit_axis("false-positive rate"), _unit_axis("true-positive rate")
     return _draw_curves(curves, [chance], x, y, place)
 
 
-def draw_precision_recall(curves: dict[str, Curve], rate: float, place: str) -> str:
+def draw_precision_recall(curves: Mapping[str, Curve], rate: float, place: str) -> str:
     """Plot precision against recall; the horizontal line is guessing, `rate` the share of positive examples."""
     chance = _line([0, 1], [rate, rate], "guessing", {"color": AXIS_COLOUR, "width": 1.5, "dash": "3px 3px"})
     return _draw_curves(curves, [chance], _unit_axis("recall"), _unit_axis("precision"), place)
 
 
-def draw_reliability(curves: dict[str, Curve], place: str) -> str:
+def draw_reliability(curves: Mapping[str, Curve], place: str) -> str:
     """Plot the observed rate of positive examples against the predicted probability."""
     ideal = _line([0, 1], [0, 1], "calibrated", {"color": AXIS_COLOUR, "width": 1.5, "dash": "3px 3px"})
     x, y = _unit_axis("mean predicted probability"), _unit_axis("observed rate of positive examples")
@@ -112,7 +112,7 @@ def draw_reliability(curves: dict[str, Curve], place: str) -> str:
 
 
 def _draw_curves(
-    curves: dict[str, Curve], more: list[dict[str, Any]], x: Any, y: Any, place: str, mode: str = "lines"
+    curves: Mapping[str, Curve], more: list[dict[str, Any]], x: Any, y: Any, place: str, mode: str = "lines"
 ) -> str:
     traces = []
     for number, (name, points) in enumerate(curves.items()):

@@ -34,7 +34,7 @@ Learn = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def learn(capsys: pytest.CaptureFixture[str]) -> Learn:
-    """The JSON report of a run with the Perceptron, with what is printed on stderr as `said`."""
+    """Return the JSON report of a run with the Perceptron; `said` is what it prints on stderr."""
 
     def run(*arguments: Any, code: int = 0) -> dict[str, Any]:
         assert main(["learn", *map(str, arguments), "--learner", "perceptron", "--json"]) == code
@@ -57,13 +57,13 @@ def titanic(path: Path) -> Path:
     return write(path, "pclass,sex,age,survived", *rows)
 
 
-# --- The label ---
+# --- Labels ---
 
 
 def test_a_label_that_is_not_found_is_requested(learn: Learn, tmp_path: Path) -> None:
     data = titanic(tmp_path / "titanic.csv")
     said = learn(data, code=2)["said"]
-    assert "which column is the label? None is named label, class, target or y: say --label COLUMN" in said
+    assert "which column is the label? None is named label, class, target or y: use --label COLUMN" in said
     assert "Perhaps --label survived, with the values " in said
     assert "pclass (" in said
     report = learn(data, "--label", "survived")
@@ -117,7 +117,7 @@ def test_relevance_grades_are_not_counted_as_classes(tmp_path: Path) -> None:
 
 def test_labels_of_two_types_give_a_warning(learn: Learn, tmp_path: Path) -> None:
     report = learn(write(tmp_path / "m.csv", "y,a", *(f"{'yes' if k % 2 else 1},{k}" for k in range(40))))
-    assert "has numbers and texts, such as yes" in " ".join(report["warnings"])
+    assert "has numbers and strings, such as yes" in " ".join(report["warnings"])
 
 
 @pytest.mark.parametrize("odd", ["yes", "1"])
@@ -125,7 +125,7 @@ def test_json_labels_of_two_types_are_read_as_texts(odd: str, learn: Learn, tmp_
     path, model = tmp_path / "m.jsonl", tmp_path / "m.model"
     write(path, *(json.dumps({"y": odd if k % 2 else 0, "a": k}) for k in range(40)))
     report = learn(path, "--save", model)
-    assert report["warnings"][0] == f"the label 'y' has numbers and texts, such as {odd}: all are read as texts."
+    assert report["warnings"][0] == f"the label 'y' has numbers and strings, such as {odd}: all are read as strings."
     assert report["read"]["label"] == {"0": 20, odd: 20}
     assert load(model).classes_.tolist() == sorted(["0", odd])
     output = ["--quiet", "--output", str(tmp_path / "out")]
@@ -143,7 +143,7 @@ def test_json_labels_are_detected_as_in_tables(learn: Learn, tmp_path: Path) -> 
     assert "c11 (11, 12, …), kind (a, b, …), note (n0, n1, …)." in said
 
 
-# --- What is printed ---
+# --- Reports ---
 
 
 def test_the_columns_are_printed_before_learning(learn: Learn, tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_lists_and_objects_are_described(learn: Learn, tmp_path: Path) -> None:
     ]
     report = learn(write(tmp_path / "t.jsonl", *map(json.dumps, rows)), "--text", "user.name")
     assert report["read"]["numeric"] == ["on", "n"]
-    assert report["read"]["categorical"] == ["zip"]  # strings are categories, whatever they spell
+    assert report["read"]["categorical"] == ["zip"]  # strings are categories, even those that look like numbers
     assert report["read"]["categories"] == {"zip": 1}
     assert report["read"]["text"] == ["user.name"]
     assert report["read"]["nested"] == {
@@ -243,7 +243,7 @@ def test_other_commands_describe_the_data(
     assert main([*arguments, "--json", "--quiet"]) == 0
     out, error = capsys.readouterr()
     assert json.loads(out)["read"] == report["read"]
-    assert error == f"warning: {report['warnings'][0]}\n"  # as with learn
+    assert error == f"warning: {report['warnings'][0]}\n"  # like learn
 
 
 def test_shards_are_described(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_shards_are_described(tmp_path: Path) -> None:
         (lambda k: f"u{k * 37 % 60}", "has a value of its own in most rows, read as categories: --ignore it if it is"),
         (lambda k: 1000 + k, "column 'it' (1000, 1001, 1002, …) counts the rows: --ignore it if it is an identifier"),
         (lambda k: k % 5, "is read as numbers, but may be codes: --categorical it if so"),
-        (lambda k: 3 * (k % 2), "it alone tells the label in all 60 rows that were looked at"),
+        (lambda k: 3 * (k % 2), "it alone determines the label in all 60 sampled rows"),
         (lambda k: f"number {k} of many words", "looks like text, read as categories: --text it"),
     ],
 )
@@ -290,14 +290,14 @@ def test_ordinary_columns_give_no_warning(learn: Learn, tmp_path: Path) -> None:
 
 def test_constant_columns_are_noted(learn: Learn, tmp_path: Path) -> None:
     report = learn(write(tmp_path / "t.csv", "y,a,b", *(f"{k % 2},{0.1 * k},same" for k in range(40))))
-    assert report["notes"] == ["one value in all of 40 rows that were looked at: b"]
+    assert report["notes"] == ["one value in all of 40 sampled rows: b"]
 
 
 FORMATS = ("csv", "jsonl", "parquet")
 
 
 def table_file(folder: Path, kind: str, rows: list[dict[str, Any]]) -> Path:
-    """A table in one of FORMATS."""
+    """Write a table in one of FORMATS."""
     path = folder / f"t.{kind}"
     if kind == "jsonl":
         return write(path, *map(json.dumps, rows))
@@ -313,8 +313,8 @@ def table_file(folder: Path, kind: str, rows: list[dict[str, Any]]) -> Path:
 def test_all_table_formats_give_the_same_notes(kind: str, learn: Learn, tmp_path: Path) -> None:
     rows = [{"y": k % 2, "a": 0.1 * k, "same": "x", "gap": None if k % 3 == 0 else k * 7 % 11} for k in range(40)]
     assert learn(table_file(tmp_path, kind, rows))["notes"] == [
-        "one value in all of 40 rows that were looked at: same",
-        "missing values (gap) are no features: --missing indicator gives them features of their own",
+        "one value in all of 40 sampled rows: same",
+        "missing values (gap) make no features: --missing indicator makes a feature for each",
     ]
 
 
@@ -372,7 +372,9 @@ def test_json_lines_are_hashed_where_there_may_be_many_names(
     assert bits_of([{"y": k % 2, "counts": {f"word{k}": 1}} for k in range(700)]) == 18
     assert bits_of([{"y": k % 2, "tags": [f"t{k}", f"s{k}"]} for k in range(300)]) == 18
     assert bits_of([{"y": k % 2, "note": f"a text of words {k}"} for k in range(60)]) == 18
-    assert bits_of([{"y": k % 2, **{f"c{j}": j for j in range(900)}} for k in range(20)]) == 0  # the same in each line
+    assert (
+        bits_of([{"y": k % 2, **{f"c{j}": j for j in range(900)}} for k in range(20)]) == 0
+    )  # equal fields on each line
     monkeypatch.setattr("novikoff.data.reader.MAX_DICTIONARY_NAMES", 400)
     late = table_file(tmp_path, "jsonl", [{"y": k % 2, "id": f"u{k // 4}"} for k in range(2000)])
     assert "Restarting with --hash-bits 18" in learn(late)["said"]
@@ -394,7 +396,7 @@ def test_streams_of_json_lines_are_hashed(tmp_path: Path) -> None:
 
 
 def rows_of(path: Path, **options: Any) -> list[dict[str, float]]:
-    """Each row by the names of its features."""
+    """Return each row by the names of its features."""
     rows, _, _, reading = read_table(path, **options)
     if reading.names is None:
         assert reading.format is not None
@@ -427,7 +429,7 @@ def test_column_types_can_be_set_by_option(tmp_path: Path) -> None:
         ({"numeric": ("b",), "categorical": ("a", "b")}, "column 'b' can't be --categorical and --numeric"),
         ({"text": "c", "categorical": ("c",)}, "column 'c' can't be --text and --categorical"),
         ({"ignore": ("c",), "categorical": ("c",)}, "column 'c' can't be --ignore and --categorical"),
-        ({"ignore": ("a", "b", "c", "d")}, "no column is left that is a feature"),
+        ({"ignore": ("a", "b", "c", "d")}, "no column is left as a feature"),
     ):
         with pytest.raises(InputError, match=message):
             rows_of(path, **wrong)
@@ -439,14 +441,14 @@ def test_weight_columns_are_read(tmp_path: Path, learn: Learn) -> None:
     weights = [batch.parsed.weights.tolist() for batch in reading.batches()]
     assert weights == [[2.5, 0.0, 1.0]]
     assert learn(path, "--weight", "w")["examples"] == 2  # a weight of 0 leaves the row out
-    with pytest.raises(InputError, match=r":2: the weight, column 'w', must be a number from 0 to 1e15, but '-1' came"):
+    with pytest.raises(InputError, match=r":2: the weight, column 'w', must be a number from 0 to 1e15, got '-1'"):
         read_table(write(tmp_path / "bad.csv", "y,w,a", "1,-1,1", "0,1,3"), weight="w")
 
 
 def test_quotes_can_be_read_as_text(tmp_path: Path, learn: Learn) -> None:
     path = write(tmp_path / "t.tsv", 'ham\tsay "hi" to "him', 'spam\t"win', "ham\tplain")
     said = learn(path, "--format", "tsv", "--label", "1", "--no-header", code=2)["said"]
-    assert "a quote" in said
+    assert "unexpected quote" in said
     assert "--quote none reads quotes as text, --format text reads lines of a label and a text" in said
     options = {"format": "tsv", "label": "1", "header": False, "quote": "none"}
     assert rows_of(path, **options) == [{'2=say "hi" to "him': 1}, {'2="win': 1}, {"2=plain": 1}]
@@ -474,7 +476,9 @@ def test_json_field_types_can_be_set_by_option(tmp_path: Path) -> None:
     assert rows_of(path, hash_bits=0, columns=("zip",), categorical=("zip",)) == [{"zip=50667": 1}, {"zip=50668.5": 1}]
     hashed_rows, *_ = read_table(path, hash_bits=20, ignore=("b", "zip"))
     assert hashed_rows == [{hash_name(b"a") & (2**20 - 1): 2.0}, {hash_name(b"a") & (2**20 - 1): 7.0}]
-    assert JsonLines.settled(ReadOptions(ignore=("a",)), b'{"y": 1, "a": 2}\n', "it").settings()["ignore"] == ("a",)
+    assert JsonLines.from_options(ReadOptions(ignore=("a",)), b'{"y": 1, "a": 2}\n', "it").settings()["ignore"] == (
+        "a",
+    )
     for wrong, message in (
         ({"ignore": ("y",)}, "field 'y' can't be the label and --ignore"),
         ({"text": "zip", "categorical": ("zip",)}, "field 'zip' can't be --text and --categorical"),
@@ -499,7 +503,7 @@ def test_weights_of_json_lines_are_read(tmp_path: Path, learn: Learn) -> None:
     assert main(["certify", str(model), str(path)]) == 0
     for bad in (-1, "x", "NA", True, [1], {"b": 1}):
         line = json.dumps({"y": 1, "w": bad})
-        with pytest.raises(InputError, match=r":1: the weight must be one number from 0 to 1e15, but .* came at byte"):
+        with pytest.raises(InputError, match=r":1: the weight must be one number from 0 to 1e15, got .* at byte"):
             read_table(write(tmp_path / "bad.jsonl", line), weight="w")
     with pytest.raises(InputError, match=r":1: the weight must be one number"):
         read_table(write(tmp_path / "bad.jsonl", '{"w": 1, "y": 1, "w": 2}'), weight="w")
@@ -507,7 +511,7 @@ def test_weights_of_json_lines_are_read(tmp_path: Path, learn: Learn) -> None:
         other = write(tmp_path / "bare.jsonl", json.dumps(bare))
         with pytest.raises(InputError, match=r":1: has no field 'w' with a weight, or it is null"):
             read_table(other, weight="w")
-        assert main(["predict", str(model), str(other), "--quiet"]) == 0  # where weights are not needed
+        assert main(["predict", str(model), str(other), "--quiet"]) == 0  # prediction needs no weights
     loaded = load(model)
     assert loaded.score_one({"a": 3}) == loaded.score_one({"a": 3, "w": 7}) == loaded.score_one({"a": 3, "w": "x"})
 
@@ -519,7 +523,7 @@ def test_numbers_in_json_strings_are_detected(tmp_path: Path) -> None:
     assert rows_of(path, hash_bits=0)[2] == {"n=NA": 1}
     inside = write(tmp_path / "i.jsonl", '{"y": 1, "u": {"n": "1e1"}}', '{"y": 0, "u": {"n": ["1", "2"]}}')
     assert rows_of(inside, hash_bits=0, numeric=("u.n",)) == [{"u.n": 10}, {"u.n": 3}]
-    for bad, message in (("old", "a field of --numeric must be a number"), ("1e16", "numbers must be finite")):
+    for bad, message in (("old", "fields of --numeric must be numbers"), ("1e16", "numbers must be finite")):
         with pytest.raises(InputError, match=rf":2: {message}.*{bad}"):
             read_table(write(tmp_path / "b.jsonl", '{"y": 1, "n": "1"}', f'{{"y": 1, "n": "{bad}"}}'), numeric=("n",))
     skipped = write(tmp_path / "s.jsonl", '{"y": 1, "n": "old", "a": 2}')
@@ -535,10 +539,10 @@ def test_missing_values_of_json_lines_are_recognised(tmp_path: Path) -> None:
     assert rows_of(path, hash_bits=0, missing="indicator", text="s") == gaps
     assert rows_of(path, hash_bits=0, missing="indicator", ignore=("b", "s")) == [{"a": 2}, {"a is missing": 1}, {}]
     hashed_rows, *_ = read_table(path, hash_bits=20, missing="indicator", columns=("a",))
-    assert hashed_rows[1] == {hash_name(b"\x01missing", hash_name(b"a")) & (2**20 - 1): 1.0}  # as in tables
-    with pytest.raises(InputError, match=r":1: there must be a value \(--missing error\), but 'null"):
+    assert hashed_rows[1] == {hash_name(b"\x01missing", hash_name(b"a")) & (2**20 - 1): 1.0}  # like in tables
+    with pytest.raises(InputError, match=r":1: missing value \(--missing error refuses it\), got 'null"):
         read_table(path, missing="error")
-    with pytest.raises(InputError, match=r":2: there must be a value"):
+    with pytest.raises(InputError, match=r":2: missing value"):
         read_table(path, missing="error", ignore=("b", "s"))
     assert rows_of(path, hash_bits=0, missing="error", ignore=("b", "s", "a")) == [{}, {}, {}]
 
@@ -570,8 +574,8 @@ def test_few_categories_get_a_dictionary_and_many_are_hashed(tmp_path: Path) -> 
     many = write(tmp_path / "many.csv", "y,a,b", *(f"{k % 2},v{k},{k}" for k in range(2400)))
     for path, bits in ((few, 0), (many, 18)):
         head = path.read_bytes()
-        assert Csv.settled(ReadOptions(), head, "it").hash_bits == bits
-        assert Csv.settled(ReadOptions(hash_bits=12), head, "it").hash_bits == 12
+        assert Csv.from_options(ReadOptions(), head, "it").hash_bits == bits
+        assert Csv.from_options(ReadOptions(hash_bits=12), head, "it").hash_bits == 12
     model = tmp_path / "few.model"
     assert main(["learn", str(few), "--save", str(model), "--quiet"]) == 0
     assert model.stat().st_size < 100_000
@@ -616,14 +620,13 @@ def test_certify_uses_the_reading_options_of_the_model(
     capsys.readouterr()
 
 
-# --- One way to read, whatever the order of columns ---
+# --- Order of columns ---
 
 
 @settings(max_examples=10 if JIT_DISABLED else 60, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_features_do_not_depend_on_other_columns(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The same features come of a table with other columns between them, and of one with the columns in another order,
-    that is read after it."""
+    """A table with other columns in between, and a later one with its columns in another order, give equal features."""
     draw, folder = random.Random(seed), tmp_path_factory.mktemp("t")
     kinds = [draw.choice("nc") for _ in range(draw.randint(1, 12))]
     names = ["y", *(f"{kind}{k}" for k, kind in enumerate(kinds))]
@@ -716,7 +719,7 @@ def test_california_housing_has_missing_values(learn: Learn) -> None:
     path = DATA_FOLDER / "california_housing.csv.gz"
     report = learn(path, "--label", "ocean_proximity")
     assert report["notes"] == [
-        "missing values (total_bedrooms) are no features: --missing indicator gives them features of their own"
+        "missing values (total_bedrooms) make no features: --missing indicator makes a feature for each"
     ]
     assert report["features"] == 9
     assert learn(path, "--label", "ocean_proximity", "--missing", "indicator")["features"] == 10
@@ -735,13 +738,13 @@ def test_reuters_is_learned_without_id_and_date(learn: Learn) -> None:
     assert report["examples"] == 21578
 
 
-# --- What a review has found ---
+# --- Regressions ---
 
 
 def test_a_missing_weight_column_is_reported(tmp_path: Path, learn: Learn) -> None:
     weighed = write(tmp_path / "w.csv", "y,w,a", *(f"{k % 2},2,{k}" for k in range(6)))
     bare = write(tmp_path / "bare.csv", "y,a", *(f"{k % 2},{k}" for k in range(6)))
-    missing = f"{bare}: has no column 'w', which has the weights of the rows."
+    missing = f"{bare}: has no column 'w', which should hold the weights of the rows."
     assert missing in learn(weighed, bare, "--weight", "w", code=2)["said"]
     model = tmp_path / "m.model"
     learn(weighed, "--weight", "w", "--save", model)
@@ -760,14 +763,14 @@ def test_large_dictionaries_are_used_on_request(tmp_path: Path, monkeypatch: pyt
     assert main(["learn", str(path), "--resume", str(model), "--quiet"]) == 0
 
 
-@pytest.mark.parametrize("spelled", [("true", "false"), ("TRUE", "FALSE"), ("True", "False")])
-def test_booleans_are_numbers_in_every_format(spelled: tuple[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", [("true", "false"), ("TRUE", "FALSE"), ("True", "False")])
+def test_booleans_are_numbers_in_every_format(names: tuple[str, str], tmp_path: Path) -> None:
     path, model = tmp_path / "t.csv", tmp_path / "m.model"
-    write(path, "y,new,a", *(f"{spelled[k % 3 == 0]},{spelled[k % 2]},{k}" for k in range(20)))
+    write(path, "y,new,a", *(f"{names[k % 3 == 0]},{names[k % 2]},{k}" for k in range(20)))
     assert rows_of(path)[:2] == [{"new": 1.0}, {"a": 1.0}]
     assert main(["learn", str(path), "--save", str(model), "--quiet", "--learner", "perceptron"]) == 0
     loaded = load(model)
-    assert loaded.classes_.tolist() == sorted(spelled)  # labels stay as they are spelled
+    assert loaded.classes_.tolist() == sorted(names)  # labels keep their case
     scores = [loaded.score_one({"new": new, "a": 3}) for new in (True, "true", 1, "1")]
     assert len(set(scores)) == 1
 
@@ -859,12 +862,11 @@ def test_suspicious_json_fields_give_warnings(tmp_path: Path, learn: Learn) -> N
     path = write(tmp_path / "t.jsonl", *map(json.dumps, rows))
     warnings = " ".join(learn(path, "--label", "y", "--ignore", "nothing")["warnings"])
     assert "the label 'y' has 120 different values in 120 rows" in warnings
-    assert "no line that was looked at has the field 'nothing'" in warnings
+    assert "no sampled line has the field 'nothing'" in warnings
     assert (
-        "--ignore and --columns are for fields at the top"
-        in learn(path, "--label", "y", "--ignore", "u.k", code=2)["said"]
+        "--ignore and --columns take top-level fields" in learn(path, "--label", "y", "--ignore", "u.k", code=2)["said"]
     )
     leak = write(
         tmp_path / "l.jsonl", *(json.dumps({"y": k % 2, "z": "pq"[k % 2], "a": k * 7 % 11}) for k in range(60))
     )
-    assert "field 'z' alone tells the label" in " ".join(learn(leak)["warnings"])
+    assert "field 'z' alone determines the label" in " ".join(learn(leak)["warnings"])

@@ -44,7 +44,7 @@ ODD = ["N/a", "NULL", " na ", "+nan", "-null", "n\x0fa", "nan\0", "n", "nana", "
 
 
 def is_no_large_number(text: str) -> bool:
-    """Numbers that are refused, such as Infinity, are for another test."""
+    """Return a number that parsers accept: refused ones, such as Infinity, have their own test."""
     try:
         return not abs(float(text)) > 1e15
     except ValueError:
@@ -61,22 +61,22 @@ number = st.one_of(
 
 
 def detect_format(content: bytes, **options: Any) -> Csv:
-    return Csv.settled(ReadOptions(**options), content, "it")
+    return Csv.from_options(ReadOptions(**options), content, "it")
 
 
 def to_csv_text(rows: list[list[str]], *, end: str = "\n", delimiter: str = ",", all_quoted: bool = False) -> str:
-    """As RFC 4180 has it: cells with something special in them are quoted, or all."""
+    """Write a table as in RFC 4180: cells with special characters are quoted, or all cells."""
 
-    def spelled(text: str) -> str:
+    def to_cell(text: str) -> str:
         doubled = text.replace('"', '""')
         return f'"{doubled}"' if all_quoted or any(c in text for c in f'{delimiter}"\r\n') else text
 
-    return "".join(delimiter.join(map(spelled, row)) + end for row in rows)
+    return "".join(delimiter.join(map(to_cell, row)) + end for row in rows)
 
 
 @st.composite
 def draw_tables(draw: Any) -> tuple[list[str], list[list[str]]]:
-    """Names, and records of a label, numbers and categories."""
+    """Generate column names, and records of a label, numbers and categories."""
     kinds = draw(st.lists(st.booleans(), min_size=1, max_size=10))
     names = ["y", *(f"column {k}" for k in range(len(kinds)))]
     row = st.tuples(st.sampled_from(["yes", "no", "1"]), *(number if kind else cell for kind in kinds)).map(list)
@@ -131,16 +131,16 @@ def test_cells_equal_those_of_the_slow_reference(text: str, shift: int, quote: i
     assert ends[0] == ends[1]
 
 
-@pytest.mark.parametrize("spelled", TRICKY + ODD)
-def test_missing_cells_are_recognised_as_by_the_reference(spelled: str) -> None:
+@pytest.mark.parametrize("cell", TRICKY + ODD)
+def test_missing_cells_are_recognised_as_by_the_reference(cell: str) -> None:
     block = TextBlock(200)
-    content = np.frombuffer(spelled.encode(), np.uint8)
+    content = np.frombuffer(cell.encode(), np.uint8)
     block.text[PADDING_BYTES : PADDING_BYTES + len(content)] = content
     raised = is_missing(block.text, PADDING_BYTES, PADDING_BYTES + len(content))
     assert (
         bool(raised)
-        == csv_reference.is_missing(spelled)
-        == (csv_sniffer.MISSING_PATTERN.fullmatch(spelled.encode()) is not None)
+        == csv_reference.is_missing(cell)
+        == (csv_sniffer.MISSING_PATTERN.fullmatch(cell.encode()) is not None)
     )
 
 
@@ -148,10 +148,10 @@ def number_table(rows: int, columns: int, seed: int, *, label: int = 0) -> tuple
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(rows, columns)) * 10.0 ** rng.integers(-8, 9, (rows, columns))
     values[rng.random((rows, columns)) < 0.1] = 0
-    spelled = [[repr(v) if rng.random() < 0.5 else f"{v:.6g}" for v in row] for row in values.tolist()]
-    for row in spelled:
+    texts = [[repr(v) if rng.random() < 0.5 else f"{v:.6g}" for v in row] for row in values.tolist()]
+    for row in texts:
         row.insert(label, str(rng.integers(2)))
-    return to_csv_text(spelled), np.array([[float(c) for k, c in enumerate(row) if k != label] for row in spelled])
+    return to_csv_text(texts), np.array([[float(c) for k, c in enumerate(row) if k != label] for row in texts])
 
 
 @pytest.mark.parametrize(("columns", "label"), [(1, 0), (1, 1), (7, 3), (8, 0), (9, 9), (30, 8), (17, 16)])
@@ -192,7 +192,7 @@ def test_tables_are_read_as_by_pandas_and_polars(tmp_path: Any) -> None:
 @given(draw_tables())
 @settings(max_examples=MANY // 4, deadline=None)
 def test_texts_are_read_as_by_pandas(table: Any) -> None:
-    """What is a category here is that text there."""
+    """Our categories are text for pandas."""
     pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra dev)")
     names, records = table
     text = to_csv_text([names, *records], all_quoted=True)
@@ -217,15 +217,15 @@ def test_threads_and_blocks_change_nothing(threads: int, block: int, tmp_path: A
 
 
 def test_numbers_are_the_nearest_floats(tmp_path: Any) -> None:
-    spelled = ["1e-05", "999999999999999.9", "0.1", "-0", "3.4e10", " 12", "7\t", '"8.25"', '" 9 "', "+1", "1E2", ".5"]
+    texts = ["1e-05", "999999999999999.9", "0.1", "-0", "3.4e10", " 12", "7\t", '"8.25"', '" 9 "', "+1", "1E2", ".5"]
     path = tmp_path / "n.csv"
-    path.write_text("".join(f"1,{s},2\n" for s in spelled))
+    path.write_text("".join(f"1,{s},2\n" for s in texts))
     assert [row[0] for row in read_table(path, label="1")[0]] == [
-        float(np.float32(float(s.strip('" \t')))) for s in spelled
+        float(np.float32(float(s.strip('" \t')))) for s in texts
     ]
 
 
-# --- What a table is, found or said ---
+# --- Detected and given properties of a table ---
 
 
 @pytest.mark.parametrize(
@@ -256,13 +256,13 @@ def test_delimiters_are_detected(delimiter: str) -> None:
 
 def test_delimiters_can_be_given() -> None:
     assert detect_format(b"1 2\n3 4\n", delimiter=" ", label="1").names == ("1", "2")
-    for spelled in ("tab", "\\t"):
-        assert detect_format(b"1\t2\n", delimiter=spelled, label="1").separator == b"\t"
-    assert Tsv.settled(ReadOptions(label="1"), b"1\t2,3\n", "it").names == ("1", "2")
+    for name in ("tab", "\\t"):
+        assert detect_format(b"1\t2\n", delimiter=name, label="1").separator == b"\t"
+    assert Tsv.from_options(ReadOptions(label="1"), b"1\t2,3\n", "it").names == ("1", "2")
     for bad in ('"', "5", "ab", "é", "-"):
         with pytest.raises(InputError, match="--delimiter must be one character"):
             detect_format(b"1,2\n", delimiter=bad)
-    with pytest.raises(InputError, match="say --delimiter"):
+    with pytest.raises(InputError, match="use --delimiter"):
         detect_format(b"1\n2\n")
 
 
@@ -308,7 +308,7 @@ def test_names_are_stored_in_a_dictionary(tmp_path: Any) -> None:
     assert reading.names is not None
     assert list(reading.names.columns) == ['colour=a "b"', "size", "colour=red"]
     assert rows == [{0: 1.0, 1: 3.0}, {2: 1.0}, {2: 1.0, 1: 4.0}]
-    assert read_table(path)[0] == rows  # a few names get a dictionary by themselves
+    assert read_table(path)[0] == rows  # few names get a dictionary by default
     rows, _, _, reading = read_table(path, hash_bits=18, keep_names=1)
     assert sorted(reading.kept.values()) == ['colour=a "b"', "colour=red", "size"]
     assert [{reading.kept[k]: v for k, v in row.items()} for row in rows][1] == {"colour=red": 1.0}
@@ -317,7 +317,7 @@ def test_names_are_stored_in_a_dictionary(tmp_path: Any) -> None:
 def test_settings_restore_the_format() -> None:
     for how in (
         detect_format(b"y,a\n1,x\n", hash_bits=20, signed_hash=True),
-        Tsv.settled(ReadOptions(label="1"), b"1\t2\n", "it"),
+        Tsv.from_options(ReadOptions(label="1"), b"1\t2\n", "it"),
     ):
         kept = {k: list(v) if isinstance(v, tuple) else v for k, v in how.settings().items()}
         assert type(how).from_settings({k: v for k, v in kept.items() if k != "format"}) == how
@@ -326,24 +326,24 @@ def test_settings_restore_the_format() -> None:
 # --- Bad lines ---
 
 BAD = [
-    ("1,2", "expected 3 cells, but 2 came."),
-    ("1,2,3,4", "expected 3 cells, but 4 came."),
-    ("1,x,3", "column 'a' must be a number as on the first lines, but 'x' came."),
-    ("1,2,1e16", "column 'b' must be a finite number of size up to 1e15, but '1e16' came."),
-    ("1,2,-inf", "column 'b' must be a finite number of size up to 1e15, but '-inf' came."),
-    ("1,infinity,3", "column 'a' must be a finite number of size up to 1e15, but 'infinity' came."),
+    ("1,2", "expected 3 cells, got 2."),
+    ("1,2,3,4", "expected 3 cells, got 4."),
+    ("1,x,3", "column 'a' must be a number as on the first lines, got 'x'."),
+    ("1,2,1e16", "column 'b' must be a finite number of size up to 1e15, got '1e16'."),
+    ("1,2,-inf", "column 'b' must be a finite number of size up to 1e15, got '-inf'."),
+    ("1,infinity,3", "column 'a' must be a finite number of size up to 1e15, got 'infinity'."),
     (",2,3", "the label, column 'y', is missing."),
     ("nan,2,3", "the label, column 'y', is missing."),
-    ("yes,2,3", "the label, column 'y', must be a number of size up to 1e15, as on the first lines, but 'yes' came."),
+    ("yes,2,3", "the label, column 'y', must be a number of size up to 1e15, as on the first lines, got 'yes'."),
     (
         '1,2"5,3',
-        f"a quote stands inside a cell, at '\"5,3': write it twice, and quotes around the cell. {QUOTES_AS_TEXT}",
+        f"unexpected quote inside a cell at '\"5,3': double it, and put quotes around the cell. {QUOTES_AS_TEXT}",
     ),
     (
         '1,"2"5,3',
-        f"a quote stands inside a cell, at '\"5,3': write it twice, and quotes around the cell. {QUOTES_AS_TEXT}",
+        f"unexpected quote inside a cell at '\"5,3': double it, and put quotes around the cell. {QUOTES_AS_TEXT}",
     ),
-    ("   ,", "expected 3 cells, but 2 came."),
+    ("   ,", "expected 3 cells, got 2."),
 ]
 
 
@@ -370,7 +370,7 @@ def test_an_unclosed_quote_is_reported(tmp_path: Any) -> None:
     with pytest.raises(InputError) as raised:
         read_table(path)
     assert str(raised.value) == (
-        f"{path}:4: a quoted cell begins here that has no end: '0,\"no end\\n1,x'. --quote none reads quotes as text,"
+        f"{path}:4: unterminated quoted cell: '0,\"no end\\n1,x'. --quote none reads quotes as text,"
         " --format text reads lines of a label and a text."
     )
     rows, _, places, reading = read_table(path, bad_lines="skip")
@@ -466,11 +466,11 @@ def test_later_files_are_matched_by_the_names_of_their_columns(
     assert predicted(["n", "label", "t"], swapped)[0] == expected
     out, notes = predicted(["n", "more", "label", "t"], [[n, "x", label, t] for label, t, n in records])
     assert out == expected
-    assert f"note: {b}: columns that the model does not know are ignored: more\n" in notes
+    assert f"note: {b}: columns unknown to the model are ignored: more\n" in notes
     out, _ = predicted(["n", "t"], [[n, t] for _, t, n in records])  # without labels
     assert out == expected
     _, notes = predicted(["label", "t"], [[label, t] for label, t, _ in records])
-    assert f"note: {b}: columns that are not there count as missing: n\n" in notes
+    assert f"note: {b}: absent columns count as missing: n\n" in notes
     b.write_text("a,b\nx,1\n")
     assert run("predict", model, b) == 2
     assert "has none of the columns of the data before (t, n), but a, b. If these" in capsys.readouterr().err
@@ -499,13 +499,13 @@ def test_a_data_record_is_never_read_as_a_header(tmp_path: Any, capsys: pytest.C
     path.write_text("y,size,kind\n1,2,size\n0,4,x\n1,1,size\n")
     assert run("learn", path, "--save", model, "--quiet", "--learner", "perceptron") == 0
     bare = tmp_path / "bare.csv"
-    bare.write_text("1,2,size\n0,4,x\n")  # a category that is the name of a column
+    bare.write_text("1,2,size\n0,4,x\n")  # a category that equals a column name
     assert run("predict", model, bare) == 2
     assert "begins with 1, 2, size, which are not the names of the columns (size, kind)" in capsys.readouterr().err
     assert run("predict", model, bare, "--no-header", "--quiet") == 0
     assert len(capsys.readouterr().out.split()) == 2
     more = tmp_path / "more.csv"
-    more.write_text("size,2019,kind\n2,7,x\n")  # a column that the model does not know may be named by a number
+    more.write_text("size,2019,kind\n2,7,x\n")  # an unknown column may have a number as its name
     assert run("predict", model, more, "--quiet") == 0
     assert len(capsys.readouterr().out.split()) == 1
     assert run("learn", bare, "--resume", model, "--quiet") == 2
@@ -545,13 +545,14 @@ def test_a_table_of_numbers_keeps_its_columns(tmp_path: Any, capsys: pytest.Capt
     assert run("learn", path, "--save", model, "--quiet", "--label", "1") == 0
     path.write_text("1,2,3,4\n")
     assert run("predict", model, path) == 2
-    assert "expected 3 cells, but 4 came." in capsys.readouterr().err
+    assert "expected 3 cells, got 4." in capsys.readouterr().err
 
 
 def test_a_pipe_is_read_as_data_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An example is there when its line has come; what columns are is settled by the first line after the names."""
+    """An example is available when its line has arrived; column types are determined by the first line after the
+    header."""
     out, into = os.pipe()
-    came: list[Any] = []
+    labels: list[Any] = []
     wanted = threading.Semaphore(0)
 
     def write() -> None:
@@ -570,10 +571,10 @@ def test_a_pipe_is_read_as_data_arrives(monkeypatch: pytest.MonkeyPatch) -> None
     writer.start()
     reading = DataReader(["-"], ReadOptions(threads=1, format="csv"))
     for batch in reading.batches():
-        came += [batch.parsed.label(i) for i in range(len(batch))]
+        labels += [batch.parsed.label(i) for i in range(len(batch))]
         wanted.release()
     writer.join()
     Standard.buffer.close()
-    assert came == [0, 1, 0]
+    assert labels == [0, 1, 0]
     assert reading.format is not None
     assert reading.format.settings()["numeric"] == (True, False, True)

@@ -27,7 +27,7 @@ def write(folder: Path, fmt: str, lines: list[bytes]) -> Path:
 
 
 def places(line: bytes, byte: bytes) -> list[bytes]:
-    """The line with the byte at its beginning, in place of each blank, before its end and within words."""
+    """Yield the line with the byte at its start, in place of each blank, before its end and within words."""
     at = [0, *(k for k, b in enumerate(line) if b <= 32), len(line), len(line) - 1]
     return [line[:k] + byte + line[k:] for k in at] + [line[:k] + byte + line[k + 1 :] for k in at[1:-2]]
 
@@ -69,7 +69,7 @@ def test_a_control_byte_is_found_in_any_line_of_a_long_file(fmt: str, threads: i
 def test_labels_above_1e15_are_refused(fmt: str, label: bytes, tmp_path: Path) -> None:
     line = label + GOOD[fmt][0][1:]
     path = write(tmp_path, fmt, [GOOD[fmt][0], line, GOOD[fmt][1]])
-    with pytest.raises(InputError, match=r":2: labels must be numbers of size up to 1e15, but .* Renumber the labels"):
+    with pytest.raises(InputError, match=r":2: labels must be numbers of size up to 1e15, got .* Renumber the labels"):
         read_files(path, format=fmt)
     assert len(read_files(path, format=fmt, bad_lines="skip")["rows"]) == 2
     largest = write(tmp_path, fmt, [b"1000000000000000" + GOOD[fmt][0][1:]])
@@ -100,7 +100,7 @@ def test_parquet_texts_that_are_not_utf8_are_refused_by_row(column: str, encoded
         texts = {name: values.dictionary_encode() for name, values in texts.items()}
     path = tmp_path / "data.parquet"
     parquet.write_table(arrow.table({**texts, "size": np.arange(rows) % 7.0}), path)
-    with pytest.raises(InputError, match=rf"42.*column '{column}' must be text in UTF-8, but b'\\xff\\xfe' came"):
+    with pytest.raises(InputError, match=rf"42.*column '{column}' must be UTF-8 text, got b'\\xff\\xfe'"):
         read_files(path, label="label")
     assert len(read_files(path, label="label", bad_lines="skip")["rows"]) == rows - 1
 
@@ -109,7 +109,7 @@ def test_parquet_texts_that_are_not_utf8_are_refused_by_row(column: str, encoded
 def test_large_labels_of_json_lines_are_refused(label: str, tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     path.write_text("\n".join(f'{{"label": {one}, "a": 2}}' for one in ("1", label, "2")) + "\n")
-    with pytest.raises(InputError, match=r":2: numbers must be .* up to 1e15 \(larger labels must be strings\)"):
+    with pytest.raises(InputError, match=r":2: numbers must be .* up to 1e15 \(write larger labels as strings\)"):
         read_files(path, format="jsonl")
     assert len(read_files(path, format="jsonl", bad_lines="skip")["rows"]) == 2
 

@@ -39,11 +39,11 @@ Term = tuple[int, float, str]
 
 
 class Pairs(list[tuple[str, Any]]):
-    """An object, names that come twice included."""
+    """The members of an object, with duplicate names."""
 
 
 def flatten(value: Any, fmt: Any, path: str | None = None, own: str = "") -> Iterator[Term]:
-    """Hash, value and name of each term; `own` is the path of the list in which the value is, or the value's."""
+    """Yield hash, value and name of each term; `own` is the path of the list that contains the value, or its own."""
     if isinstance(value, Pairs):
         for name, inner in value:
             below = name if path is None else f"{path}.{name}"
@@ -74,7 +74,7 @@ def refuse_constant(literal: str) -> None:
 
 
 def is_accepted(line: bytes) -> bool:
-    """Whether json takes the line as an object."""
+    """Return whether Python's json accepts the line as an object."""
     try:
         return isinstance(json.loads(line.decode(), parse_constant=refuse_constant), dict)
     except (ValueError, RecursionError):
@@ -118,7 +118,7 @@ def test_rows_equal_those_of_the_reference(fmt: JsonLines, data: st.DataObject) 
     assert list_rows(parsed) == [row_of(line, fmt) for line in lines]
 
 
-SPELLED = [
+UNUSUAL_LINES = [
     '{"label":1,"a":{"b":{"c":[1,2,{"d":"x"},["y",3]]}},"a.b":"z"}',
     '{"label":1,"a":"\\ud83d\\ude00 \\u00e9\\u0000\\/\\b\\f\\n\\r\\t\\"\\\\"}',
     '{"label":1,"\\u0061":"\\u0062","a":"b","a":"b","a":0.5,"a":-0.5}',
@@ -135,13 +135,13 @@ SPELLED = [
 
 @pytest.mark.parametrize("fmt", FORMATS, ids=str)
 def test_unusual_lines_are_read(fmt: JsonLines) -> None:
-    _, parsed = parse_block("\n".join(SPELLED).encode(), fmt)
+    _, parsed = parse_block("\n".join(UNUSUAL_LINES).encode(), fmt)
     assert [problem.sentence for problem in parsed.problems] == []
-    assert list_rows(parsed) == [row_of(line, fmt) for line in SPELLED]
+    assert list_rows(parsed) == [row_of(line, fmt) for line in UNUSUAL_LINES]
 
 
 def test_long_strings_equal_those_of_the_reference() -> None:
-    """Escapes, quotes and wide characters at every place of 64 bytes."""
+    """Escapes, quotes and non-ASCII characters occur at every position of 64 bytes."""
     fmt = FORMATS[0]
     for special in ("\\n", "é", "\\u00e9", "\\\\", "x"):
         lines = [f'{{"label":1,"a":"{"y" * k}{special}{"z" * (150 - k)}","{"k" * k}{special}":1}}' for k in range(150)]
@@ -156,7 +156,7 @@ def test_hashes_equal_those_of_other_formats() -> None:
 
 @pytest.mark.parametrize("fmt", [f for f in FORMATS if f.hash_bits > 10], ids=str)
 def test_stored_names_match_their_hashes(fmt: JsonLines) -> None:
-    for line in SPELLED:
+    for line in UNUSUAL_LINES:
         block, parsed = parse_block(line.encode(), fmt, named=True)
         expected: dict[int, str] = {}
         worth: dict[int, Any] = {}
@@ -208,7 +208,7 @@ def test_the_label_field_is_detected(tmp_path: Path) -> None:
     with pytest.raises(InputError) as asked:
         read_texts(path)
     assert str(asked.value) == (
-        f"{path}: which field is the label? None is named label, class, target or y: say --label FIELD. Perhaps --label"
+        f"{path}: which field is the label? None is named label, class, target or y: use --label FIELD. Perhaps --label"
         " b, with the values p, q. The fields are a (0, 1, …), tags (nested), b (p, q, …)."
     )
     path.write_text("[1]\n")
@@ -216,38 +216,38 @@ def test_the_label_field_is_detected(tmp_path: Path) -> None:
         read_texts(path)
 
 
-# --- Strictness ---
+# --- Bad lines ---
 
 BAD = {
-    b"[1]": ("syntax", "expected one JSON object a line, but '[1]' came at byte 1"),
-    b"nonsense": ("syntax", "expected one JSON object a line"),
+    b"[1]": ("syntax", "expected one JSON object per line, got '[1]' at byte 1"),
+    b"nonsense": ("syntax", "expected one JSON object per line"),
     b'{"label":1': (
         "syntax",
-        "expected a comma or the end of the object or list, but the end of the line came at byte 11",
+        "expected a comma or the end of the object or list, got the end of the line at byte 11",
     ),
-    b'{"label":1]': ("syntax", "expected a comma or the end of the object or list, but ']' came at byte 11"),
-    b'{"label":1} x': ("syntax", "nothing may come after the object, but 'x' came at byte 13"),
-    b'{"label":1}{}': ("syntax", "nothing may come after the object"),
-    b'{"label":1,}': ("syntax", "expected a name in double quotes, but '}' came at byte 12"),
+    b'{"label":1]': ("syntax", "expected a comma or the end of the object or list, got ']' at byte 11"),
+    b'{"label":1} x': ("syntax", "expected nothing after the object, got 'x' at byte 13"),
+    b'{"label":1}{}': ("syntax", "expected nothing after the object"),
+    b'{"label":1,}': ("syntax", "expected a name in double quotes, got '}' at byte 12"),
     b"{label:1}": ("syntax", "expected a name in double quotes"),
     b"{'label':1}": ("syntax", "expected a name in double quotes"),
-    b'{"label" 1}': ("syntax", "expected a colon, but '1}' came at byte 10"),
+    b'{"label" 1}': ("syntax", "expected a colon, got '1}' at byte 10"),
     b'{"label":}': ("syntax", "expected a value"),
-    b'{"label":1,"a":[1,]}': ("syntax", "expected a value, but ']}' came at byte 19"),
+    b'{"label":1,"a":[1,]}': ("syntax", "expected a value, got ']}' at byte 19"),
     b'{"label":1,"a":[,1]}': ("syntax", "expected a value"),
     b'{"label":1,"a":tru}': ("syntax", "expected a value"),
     b'{"label":1,"a":True}': ("syntax", "expected a value"),
     b'{"label":1,"a":truex}': ("syntax", "expected a comma"),
-    b'{"label":1,"a":"x}': ("syntax", "a string has no end"),
+    b'{"label":1,"a":"x}': ("syntax", "unterminated string"),
     b'{"label":1,"a":"\\': ("escape", "a backslash must be followed by"),
     b'{"label":1,"a":"\x01"}': ("control character", "a control character must be escaped"),
     b'{"label":1,"a":"\t"}': ("control character", "a control character must be escaped"),
     b'{"label":1,"a":"\\n\x1f"}': ("control character", "a control character must be escaped"),
     b'{"label":1,"a":"\\x"}': ("escape", "a backslash must be followed by"),
     b'{"label":1,"a":"\\u12G4"}': ("escape", "a backslash must be followed by"),
-    b'{"label":1,"a":"\\ud800"}': ("escape", "half of a surrogate pair stands alone"),
-    b'{"label":1,"a":"\\ud800\\u0041"}': ("escape", "half of a surrogate pair stands alone"),
-    b'{"label":1,"a":"\\udc00"}': ("escape", "half of a surrogate pair stands alone"),
+    b'{"label":1,"a":"\\ud800"}': ("escape", "unpaired surrogate"),
+    b'{"label":1,"a":"\\ud800\\u0041"}': ("escape", "unpaired surrogate"),
+    b'{"label":1,"a":"\\udc00"}': ("escape", "unpaired surrogate"),
     b'{"label":1,"a":"caf\xe9"}': ("encoding", "strings must be UTF-8"),
     b'{"label":1,"a":"\xed\xa0\x80"}': ("encoding", "strings must be UTF-8"),
     b'{"label":1,"a":"\xc0\x80"}': ("encoding", "strings must be UTF-8"),
@@ -256,32 +256,32 @@ BAD = {
     b'{"label":1,"a":+1}': ("syntax", "expected a value"),
     b'{"label":1,"a":.5}': ("syntax", "expected a value"),
     b'{"label":1,"a":01}': ("syntax", "expected a comma"),
-    b'{"label":1,"a":-}': ("number", "expected a number as JSON writes it, but '-}' came at byte 16"),
-    b'{"label":1,"a":1.}': ("number", "expected a number"),
-    b'{"label":1,"a":1.e5}': ("number", "expected a number"),
-    b'{"label":1,"a":1e}': ("number", "expected a number"),
-    b'{"label":1,"a":1e+}': ("number", "expected a number"),
+    b'{"label":1,"a":-}': ("number", "expected a JSON number, got '-}' at byte 16"),
+    b'{"label":1,"a":1.}': ("number", "expected a JSON number"),
+    b'{"label":1,"a":1.e5}': ("number", "expected a JSON number"),
+    b'{"label":1,"a":1e}': ("number", "expected a JSON number"),
+    b'{"label":1,"a":1e+}': ("number", "expected a JSON number"),
     b'{"label":1,"a":0x1}': ("syntax", "expected a comma"),
     b'{"label":1,"a":NaN}': (
         "range",
-        "numbers must be finite and of size up to 1e15 (larger labels must be strings), but 'NaN}' came",
+        "numbers must be finite and of size up to 1e15 (write larger labels as strings), got 'NaN}'",
     ),
     b'{"label":1,"a":-Infinity}': ("range", "numbers must be finite"),
     b'{"label":1,"a":1e16}': ("range", "numbers must be finite"),
     b'{"label":1,"a":1e999}': ("range", "numbers must be finite"),
     b'{"label":1e999}': ("range", "numbers must be finite"),
-    b'{"label":1,"a":' + b"[" * 64 + b"]" * 64 + b"}": ("depth", "objects and lists may lie up to 64 deep"),
-    b'{"label":1,"' + b"n" * 1001 + b'":1}': ("path", "names joined to a path may have up to 1000 bytes"),
-    b'{"label":1,"' + b"n" * 600 + b'":{"' + b"n" * 400 + b'":1}}': ("path", "names joined to a path"),
-    b'{"label":1,"' + b"n" * 990 + b'":[1]}': ("path", "names joined to a path"),
+    b'{"label":1,"a":' + b"[" * 64 + b"]" * 64 + b"}": ("depth", "objects and lists may be nested up to 64 deep"),
+    b'{"label":1,"' + b"n" * 1001 + b'":1}': ("path", "paths may have up to 1000 bytes"),
+    b'{"label":1,"' + b"n" * 600 + b'":{"' + b"n" * 400 + b'":1}}': ("path", "paths may have up to"),
+    b'{"label":1,"' + b"n" * 990 + b'":[1]}': ("path", "paths may have up to"),
     b"{}": ("no label", "has no field 'label' with a label, or it is null"),
     b'{"label":null}': ("no label", "has no field 'label'"),
     b'{"x":{"label":1}}': ("no label", "has no field 'label'"),
-    b'{"label":[1,{}]}': ("label", "the label must be a number, a string, true or false, but '{}]}' came at byte 13"),
-    b'{"label":[1 2]}': ("syntax", "expected a comma or the end of the object or list, but '2]}' came at byte 13"),
+    b'{"label":[1,{}]}': ("label", "the label must be a number, a string, true or false, got '{}]}' at byte 13"),
+    b'{"label":[1 2]}': ("syntax", "expected a comma or the end of the object or list, got '2]}' at byte 13"),
     b'{"label":{}}': ("label", "the label must be"),
-    b'{"label":1,"label":1}': ("label", "the label comes a second time"),
-    b'{"label":"a","label":"a"}': ("label", "the label comes a second time"),
+    b'{"label":1,"label":1}': ("label", "duplicate label"),
+    b'{"label":"a","label":"a"}': ("label", "duplicate label"),
 }
 
 
@@ -294,18 +294,20 @@ def test_bad_lines_are_reported(tmp_path: Path, line: bytes) -> None:
         read_texts(path)
     assert str(problem.value).startswith(f"{path}:3: {sentence}")
     found, reading = read_texts(path, bad_lines="skip")
-    # Strings among the first labels, also on lines that are skipped, make texts of all.
+    # Strings among the first labels, also on skipped lines, turn all labels into strings.
     assert [(int(label), place.rpartition(":")[2]) for label, _, place in found] == [(1, "1"), (0, "4")]
     assert reading.bad == {reason: 1}
 
 
 OWN_RULES = ("no label", "label", "range", "depth", "path")
-"""Reasons that json does not know: whether it takes such a line says nothing."""
+"""Reasons for lines that Python's json accepts or refuses by other rules."""
 
 
 def mutations(count: int, seed: int) -> Iterator[bytes]:
     source = random.Random(seed)
-    seeds = [line.encode() for line in SPELLED[:8]] + [b'{"label":true,"a":"caf\xc3\xa9","b":[{"c":null},-1.5e3]}']
+    seeds = [line.encode() for line in UNUSUAL_LINES[:8]] + [
+        b'{"label":true,"a":"caf\xc3\xa9","b":[{"c":null},-1.5e3]}'
+    ]
     alphabet = b'{}[]",:\\/ \t\r+-.0123456789eEuntrflsabI\x00\x1f\x7f\x80\xbf\xc3\xe2\xed\xf0\xf4\xff'
     for _ in range(count):
         line = bytearray(source.choice(seeds))
@@ -379,7 +381,7 @@ def test_long_lines_are_parsed_or_reported(line: bytes) -> None:
     assert len(parsed.keys) + len(parsed.problems) == 1
 
 
-# --- Blocks and the whole way ---
+# --- Blocks, and end to end ---
 
 SPLIT = (
     '\ufeff{"label":"spam","text":"Win £1000 now ’now’ 日本語 😀","n":[1,2.5],"tags":["a","b"]}\r\n'

@@ -57,25 +57,25 @@ def write_table(data: Any, folder: Any, kind: str) -> Any:
 def test_rows_equal_those_of_csv(kind: str, options: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_format, "CELLS_PER_CHUNK", 3000)
     data = table()
-    came, expected = (read_table(write_table(data, tmp_path, k), **options) for k in (kind, "csv"))
-    assert came[:2] == expected[:2]
-    assert came[2] == [f":{k + 1}" for k in range(ROWS)]
-    assert came[3].kept == expected[3].kept
-    assert came[3].report() == expected[3].report()
+    actual, expected = (read_table(write_table(data, tmp_path, k), **options) for k in (kind, "csv"))
+    assert actual[:2] == expected[:2]
+    assert actual[2] == [f":{k + 1}" for k in range(ROWS)]
+    assert actual[3].kept == expected[3].kept
+    assert actual[3].report() == expected[3].report()
     if options.get("hash_bits") == 0:
-        assert came[3].names is not None
+        assert actual[3].names is not None
         assert expected[3].names is not None
-        assert came[3].names.columns == expected[3].names.columns
+        assert actual[3].names.columns == expected[3].names.columns
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
 def test_a_table_of_numbers_is_dense(kind: str, tmp_path: Any) -> None:
     data = table(texts=False)
-    came, expected = (read_table(write_table(data, tmp_path, k)) for k in (kind, "csv"))
-    assert came[:2] == expected[:2]
-    assert isinstance(came[0][0], list)
-    assert came[3].format is not None
-    assert came[3].format.columns == ["whole", "real", "single", "small"]
+    actual, expected = (read_table(write_table(data, tmp_path, k)) for k in (kind, "csv"))
+    assert actual[:2] == expected[:2]
+    assert isinstance(actual[0][0], list)
+    assert actual[3].format is not None
+    assert actual[3].format.columns == ["whole", "real", "single", "small"]
 
 
 def test_booleans_decimals_and_nulls_are_read(tmp_path: Any) -> None:
@@ -159,7 +159,7 @@ def test_a_model_is_learned_from_parquet(tmp_path: Any, capsys: pytest.CaptureFi
     assert capsys.readouterr().out == swapped
     parquet.write_table(data.drop_columns(["small"]), b)
     assert run("predict", second, b) == 0
-    assert "columns that are not there count as missing: small" in capsys.readouterr().err
+    assert "absent columns count as missing: small" in capsys.readouterr().err
     parquet.write_table(data.set_column(0, "whole", data["label"]), b)
     assert run("predict", second, b) == 2
     assert "column 'whole' must be numbers, but is " in capsys.readouterr().err
@@ -176,5 +176,5 @@ def test_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: An
     path = write_table(table(), tmp_path, "parquet")
     with path.open("rb") as file:
         monkeypatch.setattr("sys.stdin", type("Standard", (), {"buffer": file}))
-        with pytest.raises(InputError, match="can't come from standard input"):
+        with pytest.raises(InputError, match="can't be read from standard input"):
             read_table("-")

@@ -27,7 +27,8 @@ CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f]")
 
 
 def reference_rows(content: bytes) -> tuple[list[Any], dict[int, str]]:
-    """(label, columns, values as float32, qid) of each good line, and the reason for each bad one, by number."""
+    """Return (label, columns, float32 values, qid) of each good line, and the reason of each bad one, by line
+    number."""
     rows, bad = [], {}
     for number, line in enumerate(content.split(b"\n")):
         if CONTROL.search(line.removesuffix(b"\r")):
@@ -140,13 +141,13 @@ def test_rows_equal_the_reference_in_blocks_of_any_size(
     tmp_path_factory: pytest.TempPathFactory, rows: list[str], last: bool, block: int, threads: int
 ) -> None:
     content = ("\n".join(rows) + ("\n" if last else "")).encode()
-    assume(not has_label_sets(content))  # or "1,2" is no mistake
+    assume(not has_label_sets(content))  # otherwise "1,2" is valid
     compare(content, tmp_path_factory.mktemp("svm"), block=block, threads=threads)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_long_files_of_usual_lines_equal_the_reference(seed: int, tmp_path: Path) -> None:
-    """Enough lines for many blocks, of the kinds that are read eight terms at a time."""
+    """Regular lines, which are parsed eight terms at a time, fill many blocks."""
     rng = np.random.default_rng(seed)
     rows = []
     for _ in range(3000):

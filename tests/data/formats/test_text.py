@@ -72,7 +72,7 @@ def test_rows_equal_those_of_the_reference(fmt: Text, lines: list[str]) -> None:
 
 
 def test_long_texts_equal_those_of_the_reference() -> None:
-    """Words across the borders of 64 bytes, rows of thousands of terms."""
+    """Words cross 64-byte boundaries, and rows have thousands of terms."""
     source = random.Random(1)
     alphabet = "abcdefgABCDEFG' éÉ,._жЖ"
     for size in (60, 64, 65, 127, 128, 129, 500, 300 if JIT_DISABLED else 30_000):
@@ -83,14 +83,14 @@ def test_long_texts_equal_those_of_the_reference() -> None:
 
 
 def test_lower_case_does_not_depend_on_the_python_version() -> None:
-    """Models are made with it: a newer table of characters must not change it."""
+    """Models depend on the case table: a newer Unicode version must not change it."""
     changed = {c: lower_two_byte(c) for c in range(0x80, 0x800) if lower_two_byte(c) != c}
     assert len(changed) == 440
     assert f"{hash_name(json.dumps(changed).encode()):016x}" == "a30fa01c22ae3855"
 
 
 def test_arbitrary_bytes_are_text() -> None:
-    """Latin-1 and damaged UTF-8 are letters, byte by byte."""
+    """Latin-1 and damaged UTF-8 count as letters, byte by byte."""
     fmt = Text(term_weighting="count")
     for text, words in {
         b"caf\xe9 CAF\xe9": [b"caf\xe9", b"caf\xe9"],
@@ -176,7 +176,7 @@ def test_bad_lines_with_a_blank_separator_are_reported(tmp_path: Path) -> None:
     path.write_bytes(b"__label__a good\n__label__a __label__b text\n__label__ text\nalone\n")
     _, reading = read_texts(path, format="text", bad_lines="skip")
     assert reading.bad == {"several labels": 1, "no label": 1, "no text": 1}
-    with pytest.raises(InputError, match=r"bad\.txt:2: there must be one label, but a second one came: '__label__b'"):
+    with pytest.raises(InputError, match=r"bad\.txt:2: expected one label, got a second one: '__label__b'"):
         read_texts(path, format="text")
 
 
@@ -222,7 +222,7 @@ def test_dictionary_and_hashing_give_the_same_scores(tmp_path: Path) -> None:
 
 
 def test_very_long_lines_are_read(tmp_path: Path) -> None:
-    """Each term of a row of 200,000 is found as fast as one of ten."""
+    """Looking up a term in a row of 200,000 is as fast as in a row of ten."""
     count = 2_000 if JIT_DISABLED else 200_000
     path = tmp_path / "x"
     path.write_text("a\t" + " ".join(map(str, range(count))) + " 0 1\n")

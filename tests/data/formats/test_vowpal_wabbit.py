@@ -1,4 +1,4 @@
-"""Vowpal Wabbit text: labels, weights and features as VW reads them, slots as a plain reference has them."""
+"""Vowpal Wabbit text: labels, weights and features equal those of VW, slots those of a plain reference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def words(text: bytes) -> list[bytes]:
 
 
 def reference_rows(line: bytes) -> tuple[float | None, float, list[Feature]]:
-    """(label, importance, features) of a line; ValueError with the kind of reason."""
+    """Return (label, importance, features) of a line; raise ValueError with the kind of error."""
     if b"|" not in line:
         raise ValueError("no bar")
     before, _, rest = line.partition(b"|")
@@ -97,7 +97,7 @@ def feature(space: bytes, word: bytes, scale: float, seed: int) -> Feature:
 
 
 def row(found: list[tuple[int, float]], bits: int, signed: bool) -> dict[int, float]:
-    """Slots in the order of their first feature, values of the same slot added up in single precision."""
+    """Return slots in order of first appearance; values of equal slots are summed in single precision."""
     out: dict[int, float] = {}
     for h, value in found:
         slot = h & ((1 << bits) - 1)
@@ -172,7 +172,7 @@ def test_the_corpus_equals_the_reference(tmp_path: Path) -> None:
 
 
 def run_vw_audit(lines: list[bytes]) -> list[Counter[tuple[bytes, float]]]:
-    """What VW says it has read of each line: its features by name, and their values."""
+    """Return the features of each line as VW has read them, by name, and their values."""
     text = b"\n".join(lines) + b"\n"
     done = subprocess.run(
         [sys.executable, "-m", "vowpalwabbit", "--audit", "--noconstant", "-d", "/dev/stdin"],
@@ -278,7 +278,7 @@ def test_rows_equal_the_reference_in_blocks_of_any_size(
 
 
 def test_interactions_are_generated(tmp_path: Path) -> None:
-    """Each combination of one feature of each namespace once, worth the product; from one namespace each pair once."""
+    """Features of different namespaces are combined fully; those of one namespace make each pair once."""
     path = tmp_path / "data.vw"
     line = b"1 |a x:2 y |b u:3 v:0.5 |c w"
     path.write_bytes(line + b"\n")

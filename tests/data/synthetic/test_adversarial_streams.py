@@ -24,7 +24,7 @@ from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 
 
 def winnow(stream: Any, floor: float = 0.0) -> int:
-    """Mistakes of plain Winnow, α = 2 and θ = n; of Winnow-R with floor ½."""
+    """Count the mistakes of plain Winnow with α = 2 and θ = n; with floor ½ it is Winnow-R."""
     X, y = stream.whole()
     n = X.shape[1]
     weights, mistakes = [1.0] * n, 0
@@ -39,7 +39,7 @@ def winnow(stream: Any, floor: float = 0.0) -> int:
 
 
 class Majority:
-    """Halving, in a few lines."""
+    """Reference implementation of Halving."""
 
     class ledger_:  # noqa: N801
         mistakes = 0
@@ -54,7 +54,7 @@ class Majority:
 
 
 def is_realised(name: str, points: Any, labels: Any) -> bool:
-    """Whether a concept of the class has these labels: the one that is easiest to name."""
+    """Return whether a concept of the class has these labels; tries the simplest one."""
     d, positive = points.shape[1], labels > 0
     if name == "half-spaces":
         bias = labels[0] / 2.0
@@ -87,7 +87,7 @@ def test_every_labelling_of_a_shattered_set_is_realised(name: str) -> None:
 
 
 SLOW = ("kernel-perceptron", "auto")
-"""What needs much compiling for this alone."""
+"""Learners whose kernels are compiled for this test only."""
 
 
 def takes(learner: str, points: Any) -> bool:
@@ -161,7 +161,7 @@ def test_orthonormal_meets_the_bound_with_equality(n: int) -> None:
 
 
 def check_truth(stream: Any) -> None:
-    """Labels and separator of a stream of positive literals."""
+    """Return labels and separator of a stream of positive literals."""
     X, y = stream.whole()
     truth, table = stream.truth, X.toarray()
     assert len(y) == truth.examples
@@ -194,7 +194,7 @@ def test_irrelevant_attributes_hardly_matter_to_winnow() -> None:
 @given(st.sampled_from([8, 32, 128]), st.data())
 @settings(max_examples=20)
 def test_drift_breaks_winnow_but_not_winnow_r(n: int, data: st.DataObject) -> None:
-    """All examples are mistakes of Winnow's; Winnow-R recovers."""
+    """Winnow errs on all examples; Winnow-R recovers."""
     k = data.draw(st.integers(1, 5))
     drift = data.draw(st.integers(k + 1, min(n - 2, 25))) if k + 1 <= n - 2 else None
     if drift is None:

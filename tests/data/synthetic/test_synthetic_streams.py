@@ -1,4 +1,4 @@
-"""Generated streams: what they state about themselves is true."""
+"""Generated streams have the properties that their ground truth states."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BOOLEAN = ("conjunction", "disjunction", "m-of-n", "k-cnf", "dnf", "xor")
 
 @pytest.fixture(autouse=True, scope="module")
 def small_blocks() -> Iterator[None]:
-    """So that small streams have many of them."""
+    """Small blocks, so that small streams have many of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sampling, "MAX_ROWS_PER_BLOCK", 17)
         patch.setattr(real_valued, "MAX_ROWS_PER_BLOCK", 17)
@@ -40,7 +40,7 @@ def small_blocks() -> Iterator[None]:
 
 @st.composite
 def boolean(draw: st.DrawFn, name: str | None = None, steady: bool = False) -> Any:
-    """A Boolean stream, and how many literals must be true in a group and how many groups: None for XOR."""
+    """A Boolean stream, the true literals needed per group and the groups needed; None for XOR."""
     name = name or draw(st.sampled_from(BOOLEAN))
     groups, width = draw(st.integers(1, 4)), draw(st.integers(1, 3)) if name in ("k-cnf", "dnf") else 1
     least = draw(st.integers(1, groups))
@@ -96,7 +96,7 @@ def literals_at(truth: Any, t: int) -> Any:
 
 
 def plain(literals: Any, needs: Any, x: Any) -> bool:
-    """The concept, as one reads it."""
+    """Evaluate the concept literally."""
     truths = [[(x[abs(a) - 1] == 1) == (a > 0) for a in group] for group in literals]
     if needs is None:
         return sum(sum(group) for group in truths) % 2 == 1
@@ -136,7 +136,7 @@ def test_labels_of_real_concepts_follow_their_definition(stream: Any) -> None:
 
 @given(any_stream())
 def test_the_witness_separates_by_the_margin_and_no_example_is_longer_than_the_radius(stream: Any) -> None:
-    """In exact arithmetic."""
+    """The margin is checked in exact arithmetic."""
     X, y = stream.whole()
     truth = stream.truth
     lengths = [sum(Fraction(float(v)) ** 2 for v in x) for x in dense(X)]
@@ -170,7 +170,7 @@ def test_one_clause_and_one_term_are_half_spaces() -> None:
 
 
 def test_only_half_spaces_have_a_separator() -> None:
-    """Two clauses or terms of two literals, and an XOR of two, have none; with one of them they are half-spaces."""
+    """Two clauses or terms of two literals, and an XOR of two, have no separator; with one of them they have one."""
     assert all(CONCEPTS[name]().truth.separator is None for name in ("k-cnf", "dnf", "xor", "rectangle"))
     one = (k_cnf(clauses=1), k_cnf(width=1), concepts.dnf(terms=1), concepts.dnf(width=1), xor(k=1))
     assert all(stream.truth.separator is not None for stream in one)
@@ -237,7 +237,7 @@ def test_the_density_is_as_stated(density: float) -> None:
 def test_every_position_of_a_block_has_the_same_distribution(density: float) -> None:
     table = disjunction(n=4, k=1, density=density, examples=17 * 800, random_state=8).whole()[0].toarray()
     literal = disjunction(n=4, k=1, random_state=8).truth.literals[0]
-    assert literal != 1  # the first attribute of the first row is the place to look at
+    assert literal != 1  # errors would show in the first attribute of the first row
     shares = np.delete(table, literal - 1, axis=1).reshape(800, 17 * 3).mean(axis=0)
     assert np.abs(shares - density).max() < 6 * (density * (1 - density) / 800) ** 0.5
 
@@ -259,7 +259,7 @@ def test_the_perceptron_keeps_its_bound(case: Any, tie: bool) -> None:
     learner = Perceptron(tie="positive" if tie else "negative")
     for X, y in stream.batches(50):
         learner.partial_fit(X, y, classes=[-1, 1])
-    square = round(float(truth.separator @ truth.separator))  # whole numbers: all of this is exact
+    square = round(float(truth.separator @ truth.separator))  # integers: the arithmetic is exact
     assert learner.ledger_.mistakes <= round(stream.radius() ** 2) * square
     assert learner.ledger_.radius == pytest.approx(stream.radius())
 

@@ -1,4 +1,4 @@
-"""Explicit feature maps: a row becomes a longer row in which more is linear.
+"""Explicit feature maps: each row becomes a longer row in which more concepts are linear.
 
     powers:3        x, x², x³ of each feature
     products:2      features, and products of two different ones
@@ -6,7 +6,7 @@
                     coefficient: x·z in this space, with a bias, is the kernel (1 + x·z)²
     conjunctions:2  features that are 0 or 1, and conjunctions of two of them
 
-Products have columns of their own (see `numbering.py`), or are hashed into 2^bits slots.
+Each product has its own column (see `product_index.py`), or products are hashed into 2^bits slots.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ MAP_KINDS = ("powers", "products", "poly", "conjunctions")
 MAX_DEGREE = 8
 MAX_MAP_BITS = 31
 MAX_MAP_COLUMNS = 1 << 24
-"""Of products with columns of their own: weights for all of them must find room."""
+"""Limit for products with their own columns: there is a weight for each."""
 MAX_TERMS_PER_ROW = 1 << 22
-"""That one row may become."""
+"""Limit for the terms of one mapped row."""
 TERMS_PER_CHUNK = 1 << 18
-"""Terms that are made at once, where rows are shorter: they are learned while they are in the cache."""
+"""Terms of mapped short rows per chunk: they are learned while they are in the cache."""
 
 
 class UnmappableRowError(InputError):
-    """A row becomes too many terms, or has a value that the map does not take."""
+    """A row that becomes too many terms, or has a value that the map can't take."""
 
     def __init__(self, row: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -55,17 +55,17 @@ class UnmappableRowError(InputError):
 
 @dataclass(frozen=True)
 class MapSpec:
-    """`kind:degree`, and into how many bits products are hashed; None for columns of their own."""
+    """A feature map `kind:degree`, and the bits into which products are hashed; None for a column per product."""
 
     kind: str
     degree: int
     bits: int | None = None
 
     @classmethod
-    def spelled(cls, text: str, bits: int | None = None) -> MapSpec:
-        """The map of that name, such as poly:2.
+    def parse(cls, text: str, bits: int | None = None) -> MapSpec:
+        """Parse the text of a map, such as poly:2.
 
-        >>> MapSpec.spelled("poly:2").columns(3)
+        >>> MapSpec.parse("poly:2").columns(3)
         9
         """
         kind, _, degree = text.partition(":")
@@ -84,12 +84,12 @@ class MapSpec:
         return f"{self.kind}:{self.degree}"
 
     @property
-    def how(self) -> ProductPlan:
+    def plan(self) -> ProductPlan:
         mask = NO_HASHING if self.bits is None else (1 << self.bits) - 1
         return ProductPlan(self.degree, self.kind == "poly", self.kind == "poly", mask)
 
     def columns(self, features: int) -> int:
-        """How many columns so many features become; InputError where that are too many."""
+        """Return the number of columns for this number of features; raise InputError where it is too large."""
         if self.bits is not None:
             return 1 << self.bits
         count = self.products(features)
@@ -101,7 +101,7 @@ class MapSpec:
         return count
 
     def terms(self, terms: ArrayLike) -> NDArray[np.int64]:
-        """How many terms rows with so many become."""
+        """Return the number of terms of mapped rows from those of the rows."""
         different, which = np.unique(terms, return_inverse=True)
         counts = np.array([self._count(int(n)) for n in different], np.int64)
         return counts[which] if len(counts) else np.zeros(0, np.int64)
@@ -110,8 +110,8 @@ class MapSpec:
         return min(self.products(n), MAX_TERMS_PER_ROW + 1)
 
     def products(self, features: int) -> int:
-        """How many there are of so many features."""
-        repeated = self.how.repeated
+        """Return the number of products of this number of features."""
+        repeated = self.plan.repeated
         return (
             features * self.degree
             if self.kind == "powers"
@@ -119,7 +119,7 @@ class MapSpec:
         )
 
     def find_first_unmappable(self, rows: Sparse, counts: NDArray[np.int64]) -> UnmappableRowError | None:
-        """What is wrong with the first row that can't be mapped, where there is one; `counts` are the terms of each."""
+        """Return the error for the first row that can't be mapped, if any; `counts` are the terms of mapped rows."""
         long = np.flatnonzero(counts > MAX_TERMS_PER_ROW)
         found = None
         if len(long):
@@ -128,8 +128,7 @@ class MapSpec:
             found = UnmappableRowError(
                 row,
                 f"the map {self.text} makes more than {MAX_TERMS_PER_ROW:,} features of this example's {terms:,}:"
-                " take a lower"
-                " degree.",
+                " take a lower degree.",
             )
         if self.kind == "conjunctions":
             other = np.flatnonzero(rows.values != 1.0)
@@ -137,15 +136,13 @@ class MapSpec:
                 row = int(np.searchsorted(rows.starts, other[0], side="right")) - 1
                 if found is None or row < found.row:
                     value = float(rows.values[other[0]])
-                    found = UnmappableRowError(
-                        row, f"conjunctions are of features that are 0 or 1, but {value:g} came."
-                    )
+                    found = UnmappableRowError(row, f"conjunctions need features that are 0 or 1, got {value:g}.")
         return found
 
     def name(self, column: int, names: list[str] | None = None) -> str:
-        """Of a column, by the names of the features or their numbers; hashed slots have numbers only.
+        """Return the name of a column, from the features' names or numbers; hashed slots have numbers only.
 
-        >>> MapSpec.spelled("poly:2").name(3), MapSpec.spelled("powers:3").name(5, ["size", "age"])
+        >>> MapSpec.parse("poly:2").name(3), MapSpec.parse("powers:3").name(5, ["size", "age"])
         ('0*1', 'age^3')
         """
         if self.bits is not None:
@@ -153,24 +150,26 @@ class MapSpec:
         if self.kind == "powers":
             parts = (column // self.degree,) * (column % self.degree + 1)
         else:
-            parts = get_product_features(column, self.degree, repeated=self.how.repeated)
-        said = []
+            parts = get_product_features(column, self.degree, repeated=self.plan.repeated)
+        factors = []
         for feature in dict.fromkeys(parts):
-            power, spelled = parts.count(feature), str(feature) if names is None else names[feature]
-            said.append(f"{spelled}^{power}" if power > 1 else spelled)
-        return "*".join(said)
+            power, name = parts.count(feature), str(feature) if names is None else names[feature]
+            factors.append(f"{name}^{power}" if power > 1 else name)
+        return "*".join(factors)
 
 
 class Mapper:
-    """Maps the rows of one stream, batch after batch."""
+    """Maps the rows of one stream, batch by batch."""
 
     def __init__(self, chosen: MapSpec) -> None:
         self.map = chosen
-        self.stamps, self.came = np.zeros(0 if chosen.bits is None else 1 << chosen.bits, np.int64), 0
+        self.stamps, self.terms_seen = np.zeros(0 if chosen.bits is None else 1 << chosen.bits, np.int64), 0
 
     def pieces(self, rows: Rows, features: int) -> Iterator[tuple[Sparse, int, int]]:
-        """The rows mapped, some at a time, each piece with the numbers of its first row and of the one after its last.
-        Unsuitable where a row is not one that can be mapped; those before it have come then."""
+        """Yield mapped rows piece by piece, with the numbers of the first row and of the one after the last.
+
+        Raise UnmappableRowError for a row that can't be mapped, after the rows before it.
+        """
         self.map.columns(features)
         plain = _trim(canonicalize(rows, 0, count_rows(rows), features))
         lengths = np.diff(plain.starts)
@@ -193,7 +192,8 @@ class Mapper:
             raise bad
 
     def batches(self, batch: Batch, left_out: Counter[str] | None) -> Iterator[Batch]:
-        """The batch mapped, in pieces. Examples that can't be mapped are counted as left out, or are an error."""
+        """Yield the batch mapped, in pieces. Unmappable examples are counted in `left_out`; if that is None, they
+        raise."""
         features, start = self.map.columns(batch.features), 0
         while start < len(batch):
             rest = batch.part(start, len(batch))
@@ -208,9 +208,7 @@ class Mapper:
                 start += problem.row + 1
 
     def _too_large(self, row: int) -> UnmappableRowError:
-        return UnmappableRowError(
-            row, f"the map {self.map.text} makes a number of this that is too large: scale the features."
-        )
+        return UnmappableRowError(row, f"the map {self.map.text} overflows on this example: scale the features.")
 
     def _mapped(
         self, rows: Sparse, start: int, stop: int, counts: NDArray[np.int64], buffers: ProductBuffers
@@ -218,24 +216,24 @@ class Mapper:
         starts = np.concatenate([[0], np.cumsum(counts)])
         out = Sparse(starts, np.empty(starts[-1], np.uint32), np.empty(starts[-1], rows.values.dtype))
         if self.map.kind == "powers":
-            write_powers(rows, start, stop, self.map.how, out)
+            write_powers(rows, start, stop, self.map.plan, out)
         else:
-            write_products(rows, start, stop, self.map.how, buffers, out)
+            write_products(rows, start, stop, self.map.plan, buffers, out)
         if self.map.bits is not None:
-            self.came += merge_collisions(out, self.stamps, self.came)
+            self.terms_seen += merge_collisions(out, self.stamps, self.terms_seen)
             out = _trim(out)
-        # What is too small to be told from 0 is no term.
+        # Underflow makes zeros, which are dropped.
         return out if out.values.all() else _trim(remove_zeros(out))
 
 
 def _trim(rows: Sparse) -> Sparse:
-    """Without what lies behind the last term."""
+    """Cut the arrays at the last term."""
     end = int(rows.starts[-1])
     return Sparse(rows.starts, rows.indices[:end], rows.values[:end])
 
 
 def _find_first_non_finite(rows: Sparse) -> int | None:
-    """The first row with a number that is not finite."""
+    """Return the first row with a number that is not finite."""
     if np.isfinite(rows.values.sum(dtype=np.float64)):
         return None
     bad = np.flatnonzero(~np.isfinite(rows.values))

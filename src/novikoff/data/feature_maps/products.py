@@ -1,8 +1,8 @@
-"""All products of a row's features, one after another, in compiled code.
+"""Compiled kernels for feature maps: all products of a row's features, and their powers.
 
-Products of k features are counted up like the digits of a number: the first k − 1 positions stand still while the last
-one runs through the row. What they contribute to the column's number, to the hash, to the value and to the coefficient
-is kept for each position, so that a product costs a few operations whatever its degree.
+Products of k features are enumerated like the digits of a number: the first k − 1 positions stay while the last one
+runs through the row. Partial column numbers, hashes, values and coefficients are kept for each position, so that a
+product costs a few operations at any degree.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ NO_HASHING = -1
 
 
 class ProductPlan(NamedTuple):
-    """Which products, and where they go."""
+    """Settings of a map for compiled code."""
 
     degree: int
     repeated: bool
-    """Whether a feature may come several times in a product."""
+    """Whether a feature may occur several times in a product."""
     weighted: bool
-    """Whether a product has the root of its multinomial coefficient, as in the kernel (1 + x·z)^degree."""
+    """Whether products are scaled by the root of their multinomial coefficient, as in the kernel (1 + x·z)^degree."""
     mask: int
-    """Of hashed slots; NO_HASHING for columns of their own."""
+    """Mask of hashed slots; NO_HASHING for a column per product."""
 
 
 class ProductBuffers(NamedTuple):
-    """For one row in work: what each position of a product contributes."""
+    """Partial results for the current row, by position in a product."""
 
     order: NDArray[np.int64]
-    """The row's terms by their column."""
+    """The row's terms in order of their columns."""
     ahead: NDArray[np.int64]
-    """How many products are ahead of term p's feature in place k, at [k · terms + p]: see `numbering.py`."""
+    """Number of products before term p's feature at position k, at [k · terms + p]: see `product_index.py`."""
     at: NDArray[np.int64]
     column: NDArray[np.int64]
     hash: NDArray[np.uint64]
@@ -44,7 +44,7 @@ class ProductBuffers(NamedTuple):
     share: NDArray[np.float64]
     """The square of the coefficient so far."""
     run: NDArray[np.int64]
-    """How many of the last positions are the same."""
+    """How many of the last positions hold the same feature."""
 
 
 def allocate_buffers(terms: int, degree: int) -> ProductBuffers:
@@ -54,15 +54,9 @@ def allocate_buffers(terms: int, degree: int) -> ProductBuffers:
     places = degree + 1
     hashes, values = np.zeros(places, np.uint64), np.zeros(places)
     return ProductBuffers(
-        int_zeros(terms),
-        int_zeros(places * terms),
-        int_zeros(places),
-        int_zeros(places),
-        hashes,
-        values,
-        values.copy(),
-        int_zeros(places),
-    )
+        int_zeros(terms), int_zeros(places * terms), int_zeros(places), int_zeros(places), hashes, values,
+        values.copy(), int_zeros(places),
+    )  # fmt: skip
 
 
 def _plain_to_uint64(number: Any) -> Any:
@@ -74,12 +68,12 @@ def _to_uint64(number: Any) -> Any:
 
 
 to_uint64 = compiled(_plain_to_uint64 if JIT_DISABLED else _to_uint64)
-"""A column number as hashes are computed with it."""
+"""Convert a column number to the type of hashes."""
 
 
 @compiled
 def sort_terms(rows: Sparse, start: int, stop: int, order: NDArray[np.int64]) -> None:
-    """By insertion: rows come nearly sorted, or are short, and their products are as many as its steps."""
+    """Sort terms by column, by insertion: rows are short or nearly sorted, and have as many products as steps."""
     for k in range(start, stop):
         at = k - start
         while at > 0 and rows.indices[order[at - 1]] > rows.indices[k]:
@@ -92,8 +86,7 @@ def sort_terms(rows: Sparse, start: int, stop: int, order: NDArray[np.int64]) ->
 def write_products(
     rows: Sparse, first: int, stop: int, plan: ProductPlan, buffers: ProductBuffers, out: Sparse
 ) -> None:
-    """The products of rows `first` to `stop`, which have no zeros and no column twice; `out.starts` says where each
-    row's go."""
+    """Write the products of rows `first` to `stop`, which are canonical, at the positions in `out.starts`."""
     for i in range(first, stop):
         start = rows.starts[i]
         terms = rows.starts[i + 1] - start
@@ -114,7 +107,7 @@ def write_products(
 def write_products_of_size(
     k: int, terms: int, rows: Sparse, plan: ProductPlan, buffers: ProductBuffers, out: Sparse, end: int
 ) -> int:
-    """Writes all products of k features; returns where they end."""
+    """Write all products of k features; return the new end."""
     apart = 0 if plan.repeated else 1
     if terms == 0 or (not plan.repeated and k > terms):
         return end
@@ -127,7 +120,7 @@ def write_products_of_size(
     at[1] = 0
     while depth > 0:
         p = at[depth]
-        if p + apart * (k - depth) >= terms:  # nothing is left for this place and those after it
+        if p + apart * (k - depth) >= terms:  # too few terms are left for the remaining positions
             depth -= 1
             at[depth] += 1
             continue
@@ -155,9 +148,11 @@ def write_products_of_size(
 
 @compiled
 def merge_collisions(rows: Sparse, stamps: NDArray[np.int64], before: int) -> int:
-    """Adds up, in their place, the terms of each row that share a slot, and moves the others up; returns how many terms
-    are left. `stamps` keeps for each slot where it was last seen, counting all terms that ever came, `before` of them
-    already."""
+    """Sum the terms of each row that share a slot, in place; return the number of terms left.
+
+    `stamps` holds for each slot where it was last used, counted over all terms of the stream; `before` is their number
+    so far.
+    """
     end = 0
     for i in range(len(rows.starts) - 1):
         begin, start = end, rows.starts[i]
@@ -177,7 +172,7 @@ def merge_collisions(rows: Sparse, stamps: NDArray[np.int64], before: int) -> in
 
 @compiled
 def write_powers(rows: Sparse, first: int, stop: int, plan: ProductPlan, out: Sparse) -> None:
-    """x, x², …, x^degree of each feature, one after another."""
+    """Write x, x², …, x^degree of each feature."""
     for i in range(first, stop):
         end = out.starts[i - first]
         for k in range(rows.starts[i], rows.starts[i + 1]):

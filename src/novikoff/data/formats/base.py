@@ -1,4 +1,4 @@
-"""What a format is: it settles how a file is to be read, and makes parsers, each with arrays of its own to fill."""
+"""Base classes of file formats and parsers, and what a parser returns."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from novikoff.schema import check_fields
 LARGEST_VALUE = 1e15  # sums of squares stay within float32
 LARGEST_LABEL = float(MAX_LABEL_NUMBER)
 LARGE_LABEL_MESSAGE = (
-    "labels must be numbers of size up to 1e15, but {} came."
+    "labels must be numbers of size up to 1e15, got {}."
     " Renumber the labels, or use --bad-lines skip to leave out such lines."
 )
 NO_LABEL_KEY = uint64(0x7FF8 << 48)  # the bits of NaN
 
 MISSING_INDICATOR = b"\x01missing"
-"""What is hashed under a column's or field's name, for the feature that stands for its missing values."""
+"""Hashed under the name of a column or field: the feature for its missing values."""
 
 
 class TextSpan(Protocol):
-    """Text in memory, or in a file, by places in it."""
+    """Text in memory or in a file, decoded by position."""
 
-    def spelled(self, start: int, stop: int) -> str: ...
+    def decode(self, start: int, stop: int) -> str: ...
 
 
 class BadLine(NamedTuple):
-    """A line that was not understood: its number within the block (from 0), the kind of reason, and the sentence."""
+    """A line that could not be parsed: its number in the block (from 0), the kind of error, and the message."""
 
     line: int
     reason: str
@@ -44,140 +44,139 @@ class BadLine(NamedTuple):
 
 
 class ParsedBlock(NamedTuple):
-    """The examples of one block. The arrays belong to the parser, which fills them again with its next block."""
+    """The examples of a block. The arrays belong to the parser, which overwrites them with its next block."""
 
     rows: Rows
     keys: NDArray[np.uint64]
-    """A number for the label of each row: the same for the same label."""
+    """A key for the label of each row: equal labels have equal keys."""
     label: Callable[[int], Any]
-    """The label of row i itself; None where there is none."""
+    """Returns the label of row i; None for a missing label."""
     weights: NDArray[np.float64]
-    """One per row, or none at all (all 1)."""
+    """One per row; empty where all weights are 1."""
     line_of: NDArray[np.int64]
-    """The line of each row, from 0, within the block."""
+    """The line number of each row in the block, from 0."""
     lines: int
-    """How many lines the block has."""
+    """Number of lines in the block."""
     features: int
-    """One more than the largest column number here; the width of a table; 2^bits where names are hashed."""
+    """One more than the largest column number; the width of a table; 2^bits for hashed features."""
     problems: list[BadLine]
     hashes: NDArray[np.uint64]
-    """Of each term's name, where names are wanted."""
+    """The hash of each term's name, where names are wanted."""
     spans: NDArray[np.int64]
-    """Where those names stand: see `Format.name`."""
+    """Where those names stand in the text: see `Format.feature_name`."""
     sets: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
-    """All labels, where an example may have several: row i has values[starts[i]:starts[i + 1]]."""
+    """Label sets, for formats with several labels per example: row i has values[starts[i]:starts[i + 1]]."""
     numbers: NDArray[np.float64] | None = None
-    """The labels, where all are numbers; NaN for one that is not there."""
+    """The labels, where all are numbers; NaN for a missing label."""
     groups: NDArray[np.int64] | None = None
-    """The `qid` of each row, -1 for none, where the format has them."""
+    """The `qid` of each row, -1 for none; None where the format has no queries."""
 
 
 class Parser(ABC):
-    """Made for one thread."""
+    """Parser with its own buffers. Each thread needs one."""
 
     used: NDArray[np.uint64] = buffers.zeros(0, "uint64")
-    """A bit for each slot of hashed features that was ever used."""
+    """A bit for each slot of hashed features that was used so far."""
     piece: Any = None
-    """What is to be read next (see `Format.pieces`); None where the text is in the block."""
+    """The next piece of the file (see `Format.pieces`); None where the text is in the block."""
 
     @abstractmethod
     def parse(self, block: TextBlock) -> ParsedBlock:
-        """The examples of a block."""
+        """Parse the examples of a block."""
 
 
 @dataclass(frozen=True)
 class Format(ABC):
-    """A format with all settled that must be the same for all data of a model: its fields go to the model file."""
+    """A file format with all settings that the data of one model shares. Its fields are stored in the model file."""
 
     name: ClassVar[str]
     options: ClassVar[tuple[str, ...]] = ()
-    """Which options on how to read mean something for it."""
+    """Names of the read options that apply to this format."""
     is_text: ClassVar[bool] = True
     default_block_bytes: ClassVar[int] = BLOCK_BYTES
-    """How much text to parse at once: enough that what is done once for each block costs little."""
+    """Default amount of text per block: enough to amortise the cost per block."""
     counts_classes: ClassVar[bool] = False
-    """Whether `doubts` warns of many classes: otherwise the labels of the first examples are counted."""
+    """Whether `doubts` warns of many classes; otherwise the reader counts the labels of the first examples."""
     pipe_wait_seconds: ClassVar[float] = 0.0
-    """For how many seconds a pause of a pipe is waited out, to see more of what comes first than is `enough`."""
+    """How long to wait for more of a pipe after `enough`, to sniff the format from a larger sample."""
 
     @classmethod
     @abstractmethod
-    def settled(cls, options: Any, head: bytes, title: str) -> Format:
-        """From what the user has said and the first bytes of the first file."""
+    def from_options(cls, options: Any, head: bytes, title: str) -> Format:
+        """Build the format from the options and the first bytes of the first file."""
 
     @abstractmethod
     def parser(self, *, named: bool, unlabelled: bool = False) -> Parser:
-        """A parser; `named` where the names of hashed features are to be kept, `unlabelled` where an example without a
-        label is no problem."""
+        """Build a parser. `named` keeps the names of hashed features; `unlabelled` accepts examples without a label."""
 
     def find_data_start(
         self, head: bytes, title: str, *, header: bool | None = None, same_run: bool = False
     ) -> tuple[int, int]:
-        """How many bytes and lines to leave out at the beginning of a file; raises InputError where it does not fit.
+        """Return how many bytes and lines to skip at the beginning of a file; raise InputError where it doesn't fit.
 
-        `header` is what the user has said of a line of names. `same_run`: the format was settled by another file of
-        the same run, and not by a model."""
+        `header` is the option that says whether there is a header line. `same_run`: the format comes from another file
+        of this run, not from a model.
+        """
         return 0, 0
 
     @classmethod
     def enough(cls, head: bytes) -> bool:
-        """Whether the first bytes of a pipe tell enough to settle how it is to be read: if not, more is waited for."""
+        """Return whether the first bytes of a pipe suffice to sniff its format; otherwise the reader waits for more."""
         return True
 
     def pieces(self, feed: TextSource, size: int | None) -> Iterator[Any] | None:
-        """What parsers get, one after another, where they read the file by themselves: text of up to about so many
-        bytes, if that was said. None where text is read for them."""
+        """Yield pieces of about `size` bytes that parsers read by themselves; None where the reader fills blocks."""
         return None
 
     def find_last_record_end(self, text: NDArray[np.uint8], start: int, stop: int) -> int:
-        """Where the last whole record of a text ends."""
+        """Return the end of the last whole record of a text."""
         return find_last_line_end(text, start, stop)
 
     def feature_name(self, block: TextBlock, span: NDArray[np.int64]) -> str:
-        """The name of a feature, from the place where it stands."""
-        return block.spelled(int(span[0]), int(span[1]))
+        """Return the name of a feature from its position in the text."""
+        return block.decode(int(span[0]), int(span[1]))
 
     @property
     def columns(self) -> list[str] | None:
-        """The names of the columns of a table."""
+        """The column names of a table; None for other formats."""
         return None
 
     @property
     def notes(self) -> list[str]:
-        """What is worth knowing of the file that was opened last."""
+        """Notes for the user on the file that was opened last."""
         return []
 
     def describe(self) -> dict[str, Any]:
-        """Return what was read: the format in words, and all columns of each kind."""
+        """Return what was detected: the format in words, and the columns of each kind."""
         return {"format": self.name}
 
     def doubts(self) -> list[str]:
-        """What is doubtful about the beginning of the first file."""
+        """Return warnings about the beginning of the first file."""
         return []
 
     @property
     def max_block_bytes(self) -> int | None:
-        """How much text to parse at once at most, where that makes much more of it."""
+        """Upper limit of the block size, for formats that make many features from little text."""
         return None
 
     @property
     def bits_used(self) -> int | None:
-        """The number of bits of hashed features, 0 for a dictionary of names, None where columns have numbers."""
+        """The number of bits of hashed features, 0 for a dictionary of names, None for numbered columns."""
         return None
 
     def settings(self) -> dict[str, Any]:
-        """For the model file: plain values, lists and dicts only."""
+        """Return the fields for the model file: plain values, lists and dicts only."""
         return {"format": self.name, **asdict(self)}
 
     @classmethod
     def from_settings(cls, settings: dict[str, Any]) -> Format:
-        """The inverse of `settings`. InputError where a field is not of its type."""
+        """Build a format from its `settings`; raise InputError where a field has the wrong type."""
         check_fields(f"the encoding {cls.name}", cls, settings)
         return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()})
 
 
 def build_number_decoder(keys: NDArray[np.uint64]) -> Callable[[int], Any]:
-    """Labels that are numbers: a key is the bits of the number, NaN for no label."""
+    """Return a decoder for labels that are numbers: a key is the bits of the number, NaN for a missing label."""
 
     def label(i: int) -> Any:
         value = float(keys.view("float64")[i])
@@ -187,8 +186,8 @@ def build_number_decoder(keys: NDArray[np.uint64]) -> Callable[[int], Any]:
 
 
 def format_excerpt(text: TextSpan, start: int, stop: int) -> str:
-    """What came, short enough for a sentence."""
-    begin = text.spelled(start, min(stop, start + MAX_EXCERPT_BYTES))
+    """Return the beginning of a piece of text, quoted, for an error message."""
+    begin = text.decode(start, min(stop, start + MAX_EXCERPT_BYTES))
     return repr(begin + ("…" if stop - start > MAX_EXCERPT_BYTES else ""))
 
 

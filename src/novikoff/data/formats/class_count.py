@@ -1,4 +1,4 @@
-"""The warning about labels with so many different values that they may be numbers to predict, not classes."""
+"""Warning about labels with many distinct values, which may be numbers to predict, not classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CLASSIFIER_ADVICE = "These learners classify, they don't predict numbers."
 
 
 def find_class_count_doubt(distinct: Sequence[str], rows: int, column: str | None = None) -> str | None:
-    """Return a sentence where the first rows have more than MANY_CLASSES labels; the column is that of a table."""
+    """Return a warning where the first rows have more than MANY_CLASSES labels; `column` is the label of a table."""
     if len(distinct) <= MANY_CLASSES:
         return None
     shown = ", ".join(distinct[:MAX_SHOWN_LABELS])

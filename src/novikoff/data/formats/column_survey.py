@@ -1,8 +1,8 @@
-"""A first look at the columns of a table: how many values each has, and what is doubtful about them.
+"""Survey of the columns of a table: their values in a sample of records, and warnings about likely mistakes.
 
-It is made of up to MAX_SURVEYED_ROWS records from the beginning of the file, and says so. Warnings are for what is
-likely to be a mistake: columns that identify rows, dates and decimal commas, which become one category for each
-value; codes that are read as numbers; columns that say nothing, and columns that say too much.
+Up to MAX_SURVEYED_ROWS records from the beginning of the file are sampled. Warnings concern columns that identify rows,
+dates and decimal commas (which become one category per value), codes that are read as numbers, constant columns, and
+columns that determine the label.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from novikoff.data.formats.class_count import find_class_count_doubt
 from novikoff.data.formats.csv_sniffer import MISSING_PATTERN, NUMBER_PATTERN, NUMERIC_PATTERN
 from novikoff.data.names.column_names import join_names
 
-MAX_SURVEYED_ROWS, MIN_SURVEYED_ROWS = 1000, 100  # records
+MAX_SURVEYED_ROWS, MIN_SURVEYED_ROWS = 1000, 100
 MAX_SURVEYED_CELLS = 8_000
-MIN_ROWS_FOR_DOUBTS = 20  # records, below which nothing is said about columns that are unique or constant
-NEAR_UNIQUE_FRACTION = 0.5  # different values, as a share of all
-MAX_CODES = 10  # different whole numbers that may be codes
+MIN_ROWS_FOR_DOUBTS = 20  # with fewer rows, a unique or constant column means nothing
+NEAR_UNIQUE_FRACTION = 0.5  # distinct values per value
+MAX_CODES = 10  # distinct integers that may be codes
 MIN_WORDS_PER_TEXT = 3.0  # on average
 MAX_SHOWN_VALUES = 3
 MAX_SHOWN_COLUMNS = 4
@@ -31,15 +31,15 @@ _INTEGER = re.compile(rb"\s*[+-]?\d{1,15}\s*")
 NON_IDENTIFIER_ENDINGS = (
     "paid", "bid", "grid", "valid", "fluid", "humid", "solid", "acid", "void", "covid", "mid", "rapid", "roid",
 )  # fmt: skip
-"""Endings of words that are not names of identifiers."""
+"""Word endings that don't mark identifiers."""
 
 
 class SurveyedColumn:
-    """What the first records have in one column."""
+    """The sampled values of a column."""
 
     def __init__(self, name: str, values: tuple[bytes, ...]) -> None:
         self.name, self.values = name, values
-        """The values are those of each record."""
+        """The value of each record."""
 
     @cached_property
     def present(self) -> list[bytes]:
@@ -47,12 +47,12 @@ class SurveyedColumn:
 
     @cached_property
     def distinct(self) -> list[bytes]:
-        """The different values that are not missing, in the order in which they come."""
+        """The distinct values that are not missing, in order of first appearance."""
         return list(dict.fromkeys(self.present))
 
     @cached_property
     def is_numeric(self) -> bool:
-        """Whether all are numbers or missing."""
+        """Whether all values are numbers or missing."""
         return all(map(NUMERIC_PATTERN.fullmatch, self.values))
 
     @property
@@ -63,7 +63,7 @@ class SurveyedColumn:
 
     @property
     def is_text(self) -> bool:
-        """Whether its values look like sentences: several words, and most of them different."""
+        """Whether the values look like sentences: several words, and most values distinct."""
         words = sum(len(value.split()) for value in self.present)
         return self.is_near_unique and words >= MIN_WORDS_PER_TEXT * len(self.present)
 
@@ -80,13 +80,13 @@ class SurveyedColumn:
 
     @property
     def may_be_codes(self) -> bool:
-        """Whether it is a few whole numbers, other than 0 and 1, that repeat."""
+        """Whether the values are a few repeating integers other than 0 and 1."""
         distinct = {int(value) for value in self.distinct} if self._all_match(_INTEGER) else set[int]()
         return len(self.present) >= MIN_ROWS_FOR_DOUBTS and 2 < len(distinct) <= MAX_CODES
 
     @property
     def is_named_identifier(self) -> bool:
-        """Whether most of its whole numbers are different, and its name ends in id."""
+        """Whether most values are distinct integers, and the name ends in id."""
         name = self.name.strip().lower()
         named = name.endswith("id") and not name.endswith(NON_IDENTIFIER_ENDINGS)
         return named and self.is_near_unique and self._all_match(_INTEGER)
@@ -96,7 +96,7 @@ class SurveyedColumn:
         return len(self.values) >= MIN_ROWS_FOR_DOUBTS and len(self.distinct) <= 1
 
     def shown(self) -> str:
-        """Its first different values."""
+        """Return the first distinct values, for messages."""
         values = [format_value(value) for value in self.distinct]
         return ", ".join(values[:MAX_SHOWN_VALUES]) + (", …" if len(values) > MAX_SHOWN_VALUES else "")
 
@@ -107,8 +107,7 @@ def format_value(value: bytes) -> str:
 
 
 def survey_columns(names: Sequence[str], rows: Sequence[Sequence[bytes]]) -> list[SurveyedColumn]:
-    """The columns of up to MAX_SURVEYED_ROWS records, fewer where they are wide, evenly spread over those that are
-    given."""
+    """Survey the columns of up to MAX_SURVEYED_ROWS records, fewer where they are wide, evenly spread."""
     most = max(MIN_SURVEYED_ROWS, min(MAX_SURVEYED_ROWS, MAX_SURVEYED_CELLS // len(names)))
     some = rows[:: max(1, len(rows) // most)][:most]
     return [SurveyedColumn(name, tuple(row[k] for row in some)) for k, name in enumerate(names)]
@@ -125,11 +124,11 @@ DOUBTS = {
     "unique": "{columns} {have} a value of its own in most rows, read as categories: --ignore {names} if {it} an"
     " identifier.",
 }
-"""What may be doubtful about columns of features."""
+"""Messages for warnings about feature columns."""
 
 
 def find_column_doubt(column: SurveyedColumn, kind: str) -> str | None:
-    """Which of DOUBTS there is about a column that is read as `kind`: numeric, categorical or text."""
+    """Return the key in DOUBTS for a column that is read as `kind` (numeric, categorical or text), if there is one."""
     if column.is_constant or kind == "text":
         return None
     if kind == "numeric":
@@ -151,8 +150,7 @@ def find_column_doubt(column: SurveyedColumn, kind: str) -> str | None:
 
 
 def find_feature_doubts(columns: Sequence[tuple[SurveyedColumn, str]], *, in_python: bool = False) -> list[str]:
-    """Sentences on columns and what they are read as, one for each kind of doubt, with advice for the command line or
-    for Python."""
+    """Return one warning for each key in DOUBTS, with advice for the command line or for Python."""
     found: dict[str, list[SurveyedColumn]] = {}
     for column, kind in columns:
         key = find_column_doubt(column, kind)
@@ -175,7 +173,7 @@ def find_feature_doubts(columns: Sequence[tuple[SurveyedColumn, str]], *, in_pyt
 
 
 def _format_option_names(names: list[str], *, in_python: bool) -> str:
-    """Names as an option takes them."""
+    """Format names as an option takes them."""
     if in_python:
         return repr(names[0] if len(names) == 1 else names)
     import shlex
@@ -184,20 +182,20 @@ def _format_option_names(names: list[str], *, in_python: bool) -> str:
 
 
 def _is_arithmetic_sequence(values: Sequence[bytes]) -> bool:
-    """Whether whole numbers rise by the same step, as those of rows do of which some are looked at."""
+    """Return whether integers rise by a constant step, like sampled row numbers."""
     numbers = [int(value) for value in values]
     return numbers[1] > numbers[0] and len({b - a for a, b in pairwise(numbers)}) == 1
 
 
 def find_label_doubts(column: SurveyedColumn) -> list[str]:
-    """What is doubtful about the column of the label."""
+    """Return warnings about the label column."""
     many = find_class_count_doubt([format_value(value) for value in column.distinct], len(column.present), column.name)
     found = [] if many is None else [many]
     numbers = sum(1 for value in column.present if NUMBER_PATTERN.fullmatch(value))
     if 0 < numbers < len(column.present):
         odd = next(value for value in column.present if not NUMBER_PATTERN.fullmatch(value))
         found.append(
-            f"the label {column.name!r} has numbers and texts, such as {format_value(odd)}: all are read as texts."
+            f"the label {column.name!r} has numbers and strings, such as {format_value(odd)}: all are read as strings."
         )
     return found
 
@@ -205,16 +203,16 @@ def find_label_doubts(column: SurveyedColumn) -> list[str]:
 def build_feature_notes(columns: Sequence[SurveyedColumn], gaps: Sequence[str], rows: int, missing: str) -> list[str]:
     """Return notes on constant columns, and on columns with missing values (`gaps`)."""
     same = [column.name for column in columns if column.is_constant]
-    found = [f"one value in all of {rows:,} rows that were looked at: {join_names(same)}"] if same else []
+    found = [f"one value in all of {rows:,} sampled rows: {join_names(same)}"] if same else []
     if gaps and missing == "absent":
         found.append(
-            f"missing values ({join_names(gaps)}) are no features: --missing indicator gives them features of their own"
+            f"missing values ({join_names(gaps)}) make no features: --missing indicator makes a feature for each"
         )
     return found
 
 
 def suggest_label(columns: Sequence[SurveyedColumn]) -> str:
-    """Suggest the last column as the label, or else the first, where it has few values; or else all that have few."""
+    """Suggest the last column as the label if it has few values, else the first, else all that have few."""
     few = [column for column in columns if 2 <= len(column.distinct) <= max(2, len(column.present) // 10)]
     outer = [column for column in (columns[-1], columns[0]) if column in few] if columns else []
     classes = outer[:1] or [column for column in few if len(column.distinct) <= MAX_CODES]
@@ -231,14 +229,13 @@ def format_with_values(column: SurveyedColumn) -> str:
 
 
 def determines_label(column: SurveyedColumn, label: SurveyedColumn) -> bool:
-    """Whether the values of a column tell the label of every one of the first records: each of a few values always
-    comes with the same label, or two labels are on two sides of a number."""
+    """Return whether a column determines the label in the sample: by few values, or by a threshold on a number."""
     some = slice(0, MIN_ROWS_FOR_DOUBTS)
     return _determines_label_in(column, label, some) and _determines_label_in(column, label, slice(None), strict=True)
 
 
 def _determines_label_in(column: SurveyedColumn, label: SurveyedColumn, some: slice, *, strict: bool = False) -> bool:
-    """… of some records; `strict` asks for enough of them, and for some of each label."""
+    """Check some records; `strict` requires enough of them, and of each label."""
     pairs = [
         (value, wanted)
         for value, wanted in zip(column.values[some], label.values[some], strict=True)

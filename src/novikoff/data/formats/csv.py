@@ -1,15 +1,14 @@
-"""CSV and TSV: tables as text, a record a line, cells as RFC 4180 has them (see `records.py`).
+"""CSV and TSV: tables as text, one record per line, cells as in RFC 4180 (see `csv_tokenizer.py`).
 
-The first file settles how all are read. Its delimiter is , ; tab or | (TSV: tab); its first record is names or not; a
-column is numbers if all its cells in the first MiB are numbers or missing, else categories. Numbers may have blanks on
-both sides and may be quoted; categories are their bytes. A missing value is an empty cell, ?, NA, N/A, NaN or null, in
-small or capital letters, quoted or not. Blank lines are skipped. What the columns become: see `table.py`.
+The first file determines how all files are read. Its delimiter is , ; tab or | (TSV: tab); its first record is a header
+or not. A column is numeric if all its cells in the first MiB are numbers or missing, else categorical. Numbers may have
+blanks around them and may be quoted; categories are compared as bytes. A missing value is an empty cell, ?, NA, N/A,
+NaN or null, in any case, quoted or not. Blank lines are skipped. How columns become features: see `table_base.py`.
 
-A later file must begin with names of the same columns, in any order. Its columns are matched by position only where
---no-header is given, or where another file of the same run had the names; then there is a note. No record is taken for
-names without asking: a first line of numbers is refused. A file may be without the column of the label: so its names
-say or, where it has none, most of its first records. Then there is no label to learn from, but all that is needed to
-predict.
+A later file must begin with a header of the same columns, in any order. Columns are matched by position only with
+--no-header, or where another file of the same run had the header; then there is a note. A first line of numbers is
+never taken for a header: it is refused. The label column may be absent, as the header says or, without a header, most
+of the first records. Such a file can be used for prediction, but not for learning.
 """
 
 from __future__ import annotations
@@ -51,6 +50,8 @@ DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
 
 
 class CsvParser(TableParser):
+    """Parser of CSV and TSV blocks."""
+
     def __init__(self, table: Csv, named: bool, unlabelled: bool) -> None:
         super().__init__(table, named, unlabelled)
         self.delimiter, self.quote = table.separator[0], NO_QUOTE if table.quote == "none" else QUOTE
@@ -58,13 +59,15 @@ class CsvParser(TableParser):
         self.places: tuple[int, ...] = ()
 
     def _current_places(self) -> tuple[int, ...]:
-        """The table's column of each column of the file. Where only the number of its cells says that the label is not
-        there, a learner takes the records for bad."""
+        """Return the table's column for each column of the file.
+
+        Where only the cell count says that the label is absent, records without it are bad lines for learners.
+        """
         opened = self.table.opened
         return opened.places if opened.matched_by_name or self.unlabelled else tuple(range(len(self.table.names)))
 
     def _ensure_capacity(self, size: int, places: tuple[int, ...]) -> None:
-        """For a block of so many bytes, each of which may end a cell; memory that is never written costs nothing."""
+        """Allocate buffers for blocks of `size` bytes, each of which may end a cell. Unused pages cost nothing."""
         self.size, self.places = size, places
         records, rows = size + 2, size // max(1, len(places) - 1) + 2
         self.marks = uninitialised(size + 80, "uint32")
@@ -78,11 +81,11 @@ class CsvParser(TableParser):
             self.into = self._numbers(size) if self._is_plain() else self._chosen(rows)
 
     def _is_plain(self) -> bool:
-        """Whether all columns of the file but the label are features, in their order."""
+        """Return whether all columns of the file but the label are features, in table order."""
         return [c for c in self.places if c != self.table.target] == self.table.features
 
     def _numbers(self, size: int) -> NumericRows:
-        # Without a label, numbers end where it would be if it were the last.
+        # Without a label column, numbers end where the label would be if it were the last column.
         target = self.width if self.target == ABSENT else self.target
         return NumericRows(uninitialised(size + 16, "float32"), self.width + 1, target, self.missing_policy, self.quote)
 
@@ -134,11 +137,11 @@ class CsvParser(TableParser):
     def cells(self) -> int:
         return len(self._current_places())
 
-    def problem(self, line: int, reason: int, column: int, came: str) -> BadLine:
-        """A bad line in words; the column is that of the file."""
+    def problem(self, line: int, reason: int, column: int, found: str) -> BadLine:
+        """Return a bad line with its message; `column` counts the columns of the file."""
         places = self._current_places()
         known = self.table.target if reason == NO_LABEL else places[column] if column < len(places) else 0
-        return super().problem(line, reason, known, came)
+        return super().problem(line, reason, known, found)
 
     def parse(self, block: TextBlock) -> ParsedBlock:
         places = self._current_places()
@@ -148,16 +151,9 @@ class CsvParser(TableParser):
         numeric = table.numeric[table.target]
         self.marks[0] = PADDING_BYTES - 1
         count, odd, unended, lines = find_cells(
-            text,
-            PADDING_BYTES,
-            block.stop,
-            self.delimiter,
-            self.quote,
-            self.marks[1:],
-            self.ends,
-            self.lines,
+            text, PADDING_BYTES, block.stop, self.delimiter, self.quote, self.marks[1:], self.ends, self.lines,
             self.strays,
-        )
+        )  # fmt: skip
         rows, wrong = parse_records(
             text, self.marks, self.ends, self.lines, self.strays, count, odd, unended,
             self.cells, self.target, numeric, self.weight, self.unlabelled, self.quote, into, out,
@@ -181,19 +177,21 @@ class CsvParser(TableParser):
 
 @dataclass(frozen=True)
 class Csv(TableFormat):
+    """CSV with the settings that the data of one model shares."""
+
     delimiter: str = ","
-    """As the user has said it, or as it was found."""
+    """The delimiter as the user gave it, or as it was detected."""
     quote: str = '"'
-    """Or none."""
+    """The quote character, or none."""
 
     name: ClassVar[str] = "csv"
     options: ClassVar[tuple[str, ...]] = TABLE_OPTIONS
     pipe_wait_seconds: ClassVar[float] = 0.2
     default_delimiter: ClassVar[str | None] = None
-    """The delimiter where nothing is said; None where it is to be found."""
+    """The delimiter if the user gives none; None to detect it."""
 
     @classmethod
-    def settled(cls, options: Any, head: bytes, title: str) -> Csv:
+    def from_options(cls, options: Any, head: bytes, title: str) -> Csv:
         csv_sniffer.check_is_text(head, title)
         said, quote = options.delimiter or cls.default_delimiter, options.quote or '"'
         found = said if said is not None else csv_sniffer.detect_delimiter(head, title, quote).decode()
@@ -223,7 +221,7 @@ class Csv(TableFormat):
 
     @classmethod
     def enough(cls, head: bytes) -> bool:
-        """One record may be the names; what columns are can be seen on the second."""
+        """Return whether there are two records: the first may be a header, and the second shows the column types."""
         return head.rstrip(b"\r\n").lstrip(b"\r\n").count(b"\n") > 0
 
     @property
@@ -267,7 +265,7 @@ class Csv(TableFormat):
         return left_out
 
     def _is_header(self, names: list[str], cells: list[bytes]) -> bool:
-        """Whether the first record of a file is names: more of it are names of columns than other numbers."""
+        """Return whether a file's first record is a header: it has more column names than other numbers."""
         known = sum(name in self.names for name in names)
         numbers = sum(
             name not in self.names and csv_sniffer.NUMBER_PATTERN.fullmatch(cell) is not None
@@ -278,24 +276,26 @@ class Csv(TableFormat):
 
 @dataclass(frozen=True)
 class Tsv(Csv):
+    """CSV with tabs."""
+
     name: ClassVar[str] = "tsv"
     options: ClassVar[tuple[str, ...]] = TABLE_OPTIONS
     default_delimiter: ClassVar[str | None] = "\t"
 
 
-def parse_delimiter(spelled: str) -> bytes:
-    """The one byte between cells; InputError where it can't be one."""
-    character = DELIMITER_NAMES.get(spelled, spelled)
+def parse_delimiter(text: str) -> bytes:
+    """Return the delimiter as one byte; raise InputError where it can't be one."""
+    character = DELIMITER_NAMES.get(text, text)
     if len(character) != 1 or not character.isascii() or character.isalnum() or character in '"\r\n\0.+-':
         raise InputError(
-            f"--delimiter must be one character such as , ; | or tab, none that belongs to numbers or quotes, but is"
-            f" {spelled!r}."
+            "--delimiter must be one character such as , ; | or tab that is not part of numbers or quotes,"
+            f" got {text!r}."
         )
     return character.encode()
 
 
 def _build_numeric_mask(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """A bit for each column, the first in the lowest: whether it is numeric."""
+    """Return one bit per column, the first in the lowest bit: whether it is numeric."""
     bits = bytearray((len(kinds) + 7) // 8)
     for k, kind in enumerate(kinds.tolist()):
         bits[k // 8] |= (kind == NUMERIC) << k % 8

@@ -1,8 +1,8 @@
-"""From the cells of a table to rows: numbers in their columns, or hashed features where there are categories.
+"""Compiled conversion of CSV cells to rows: dense numbers, or hashed features where there are categories.
 
-Numbers are read along the marks of their cells, eight cells at a time; a cell that is not plain (missing, quoted, with
-an exponent or many digits) is read by itself. Where there are categories, the numbers of a record are read first in the
-same way, so that a record with a mistake leaves nothing behind.
+Numbers are read eight cells at a time, at the cell ends that the tokenizer marked. An irregular cell (missing, quoted,
+with an exponent or many digits) is parsed by itself. With categories, the numbers of a record are read first, so that a
+bad record leaves no terms behind.
 """
 
 from __future__ import annotations
@@ -24,51 +24,50 @@ from novikoff.data.parse_float import parse_decimal
 Bytes: TypeAlias = "NDArray[np.uint8]"
 QUOTES_AS_TEXT = "--quote none reads quotes as text, --format text reads lines of a label and a text."
 REASONS = {
-    1: ("cells", "expected {expected} cells, but {came} came."),
+    1: ("cells", "expected {expected} cells, got {found}."),
     2: (
         "quotes",
-        f"a quote stands inside a cell, at {{came}}: write it twice, and quotes around the cell. {QUOTES_AS_TEXT}",
+        f"unexpected quote inside a cell at {{found}}: double it, and put quotes around the cell. {QUOTES_AS_TEXT}",
     ),
-    3: ("quotes", f"a quoted cell begins here that has no end: {{came}}. {QUOTES_AS_TEXT}"),
+    3: ("quotes", f"unterminated quoted cell: {{found}}. {QUOTES_AS_TEXT}"),
     4: ("no label", "the label, column {column}, is missing."),
     5: (
         "label",
-        "the label, column {column}, must be a number of size up to 1e15, as on the first lines, but {came} came.",
+        "the label, column {column}, must be a number of size up to 1e15, as on the first lines, got {found}.",
     ),
-    6: ("number", "column {column} must be a number as on the first lines, but {came} came."),
-    7: ("range", "column {column} must be a finite number of size up to 1e15, but {came} came."),
+    6: ("number", "column {column} must be a number as on the first lines, got {found}."),
+    7: ("range", "column {column} must be a finite number of size up to 1e15, got {found}."),
     8: ("missing", "column {column} has no value, which --missing error refuses."),
-    9: ("weight", "the weight, column {column}, must be a number from 0 to 1e15, but {came} came."),
-    10: ("text", "column {column} must be text in UTF-8, but {came} came."),
+    9: ("weight", "the weight, column {column}, must be a number from 0 to 1e15, got {found}."),
+    10: ("text", "column {column} must be UTF-8 text, got {found}."),
 }
 CELL_COUNT, STRAY_QUOTE, UNCLOSED_QUOTE, NO_LABEL, LABEL, NUMBER, RANGE, MISSING, WEIGHT, NOT_UTF8 = REASONS
 BLANK = ABSENT = -1
 NO_SEED: Any = uint64(0)
 _CAPITALS, _THREE_BYTES, _FOUR_BYTES = uint64(0x4040404040404040), uint64(0xFFFFFF), uint64(0xFFFFFFFF)
-_NAN, _INF = (uint64(int.from_bytes(spelled, "little")) for spelled in (b"nan", b"inf"))
-_TRUE, _FALS = (uint64(int.from_bytes(spelled, "little")) for spelled in (b"true", b"fals"))
-# Of up to four letters, with their number above them.
+_NAN, _INF = (uint64(int.from_bytes(name, "little")) for name in (b"nan", b"inf"))
+_TRUE, _FALS = (uint64(int.from_bytes(name, "little")) for name in (b"true", b"fals"))
+# Texts of up to four letters, with their length above them.
 _MISSING = tuple(
-    uint64(int.from_bytes(spelled, "little") | len(spelled) << 32) for spelled in (b"?", b"na", b"n/a", b"nan", b"null")
+    uint64(int.from_bytes(name, "little") | len(name) << 32) for name in (b"?", b"na", b"n/a", b"nan", b"null")
 )
-# Kinds of columns: those that are no features (label, weight, ignored and unknown ones) are skipped.
+# Column types. Columns that are not features (label, weight, ignored and unknown ones) are skipped.
 SKIPPED, NUMERIC, CATEGORY, TEXT = 0, 1, 2, 3
-# What is done with a missing value: the places of `options.MISSING_VALUES`.
+# Policies for missing values, in the order of `options.MISSING_VALUES`.
 LEAVE_OUT, INDICATE, REFUSE = range(3)
 
 
 class TableOutput(NamedTuple):
-    """What a parser fills beside the rows."""
+    """Output of a parser for each row, beside its features."""
 
     keys: NDArray[np.uint64]
     labels: NDArray[np.int64]
-    """From where (ABSENT where there is none) to where each label stands."""
+    """Start (ABSENT for none) and end of each label in the text."""
     line_of: NDArray[np.int64]
     weights: NDArray[np.float64]
-    """Of each row; none where no column has them."""
+    """Empty where no column holds weights."""
     problems: NDArray[np.int64]
-    """Line, reason, column, and from where to where what came stands; for CELL_COUNT the first of these is their
-    number."""
+    """Line, reason, column, and span of the offending text; for CELL_COUNT it starts with the number of cells."""
 
 
 class NumericRows(NamedTuple):
@@ -83,15 +82,15 @@ class NumericRows(NamedTuple):
 
 
 class SelectedRows(NamedTuple):
-    """Rows of numeric features that are some columns of the file, in any order."""
+    """Rows whose numeric features are some columns of the file, in any order."""
 
     values: NDArray[np.float32]
     width: int
-    """Of a row."""
+    """Number of features of a row."""
     places: NDArray[np.int64]
-    """Of each column of the file in a row; ABSENT where it is skipped."""
+    """The feature of each column of the file; ABSENT for skipped columns."""
     numeric_mask: NDArray[np.uint8]
-    """For each eight columns a bit for each that is NUMERIC."""
+    """For each eight columns one byte, with a bit for each column that is NUMERIC."""
     numbers: NDArray[np.float32]
     """The numbers of the current record."""
     missing: int
@@ -106,18 +105,18 @@ class HashedRows(NamedTuple):
     kinds: NDArray[np.uint8]
     """SKIPPED, NUMERIC, CATEGORY or TEXT for each column of the file."""
     columns: NDArray[np.int64]
-    """The number of each in the table."""
+    """The table's column for each column of the file."""
     sequence: NDArray[np.int64]
-    """The cells with features in the order of the table, which is that of the features of a row: sums that are rounded
-    depend on it. −1 − c is for column c of the table that the file lacks and that is to be indicated."""
+    """The cells with features in table order, which is the order of the features of a row: rounded sums depend on it.
+    −1 − c stands for column c of the table, which the file lacks and whose missing value is a feature."""
     seeds: NDArray[np.uint64]
-    """The hash of the name, of each column of the table."""
+    """The hash of each table column's name."""
     letters: NDArray[np.uint64]
-    """The seed of runs of letters, likewise."""
+    """The seed for letter runs of each table column."""
     indicators: NDArray[np.uint64]
-    """The hash of the feature that stands for a missing value, likewise."""
+    """The hash of the missing-value feature of each table column."""
     numeric_mask: NDArray[np.uint8]
-    """For each eight columns a bit for each that is NUMERIC."""
+    """For each eight columns one byte, with a bit for each column that is NUMERIC."""
     numbers: NDArray[np.float32]
     """The numbers of the current record."""
     words: NoNgrams | NgramWorkspace
@@ -127,13 +126,13 @@ class HashedRows(NamedTuple):
 
 @compiled
 def get_cell_end(marks: NDArray[np.uint32], k: int) -> int:
-    """Where a cell ends."""
+    """Return the end of a cell."""
     return np.int64(marks[k])  # type: ignore[return-value]
 
 
 @compiled
 def get_next_cell_start(marks: NDArray[np.uint32], k: int) -> int:
-    """… and where the next one begins."""
+    """Return the start of the cell after this one."""
     return np.int64(marks[k]) + 1  # type: ignore[return-value]
 
 
@@ -144,7 +143,7 @@ def is_blank(byte: int) -> bool:
 
 @compiled
 def lower_bytes(letters: Any) -> Any:
-    """The letters of a word as small ones; what is no letter may become something else, but no letter, / or ?."""
+    """Convert the letters of a word to lower case; other bytes may change, but never become a letter, / or ?."""
     return letters | ((letters & _CAPITALS) >> np.uint64(1))
 
 
@@ -155,7 +154,7 @@ def is_nan(text: Bytes, k: int) -> bool:
 
 @compiled
 def trim_blanks(text: Bytes, start: int, stop: int) -> tuple[int, int]:
-    """Without the blanks on both sides."""
+    """Return the span without blanks at both ends."""
     while start < stop and is_blank(text[start]):
         start += 1
     while start < stop and is_blank(text[stop - 1]):
@@ -165,7 +164,7 @@ def trim_blanks(text: Bytes, start: int, stop: int) -> tuple[int, int]:
 
 @compiled_not_inlined
 def is_missing(text: Bytes, start: int, stop: int) -> bool:
-    """Whether a cell says that there is no value: empty, ?, NA, N/A, NaN or null, in small or capital letters."""
+    """Return whether a cell is a missing value: empty, ?, NA, N/A, NaN or null, in any case."""
     start, stop = trim_blanks(text, start, stop)
     length = stop - start
     if length == 4 and (text[start] == 43 or text[start] == 45):
@@ -181,7 +180,7 @@ def is_missing(text: Bytes, start: int, stop: int) -> bool:
 
 @compiled
 def may_be_missing(text: Bytes, start: int, stop: int) -> bool:
-    """Whether it is worth a call to ask: all but a few cells are told by their first byte."""
+    """Return whether a cell may be missing, by its first byte: this saves most calls of `is_missing`."""
     if start == stop:
         return True
     first = text[start]
@@ -190,7 +189,7 @@ def may_be_missing(text: Bytes, start: int, stop: int) -> bool:
 
 @compiled_not_inlined
 def unquote_in_place(text: Bytes, start: int, stop: int, quote: int) -> tuple[int, int]:
-    """A cell without its quotes, doubled ones joined in place: where it stands then. To be done once only."""
+    """Remove the quotes of a cell, in place, and merge doubled ones; return its new span. Must be called only once."""
     if start == stop or np.int64(text[start]) != quote:
         return start, stop
     start += 1
@@ -205,7 +204,7 @@ def unquote_in_place(text: Bytes, start: int, stop: int, quote: int) -> tuple[in
 
 @compiled
 def is_infinite(text: Bytes, start: int, stop: int) -> bool:
-    """Whether this begins as inf does, with a sign or not."""
+    """Return whether this is as long as inf or infinity and begins like them, with or without a sign."""
     if start < stop and (text[start] == 43 or text[start] == 45):
         start += 1
     return lower_bytes(load_word(text, start) & _THREE_BYTES) == _INF and (stop - start == 3 or stop - start == 8)
@@ -213,7 +212,7 @@ def is_infinite(text: Bytes, start: int, stop: int) -> bool:
 
 @compiled
 def parse_boolean(text: Bytes, start: int, stop: int) -> int:
-    """1 for true and 0 for false, in small or capital letters; ABSENT for anything else."""
+    """Return 1 for true and 0 for false, in any case; ABSENT for anything else."""
     letters = lower_bytes(load_word(text, start) & _FOUR_BYTES)
     if stop - start == 4 and letters == _TRUE:
         return 1
@@ -224,7 +223,7 @@ def parse_boolean(text: Bytes, start: int, stop: int) -> int:
 
 @compiled_not_inlined
 def parse_number_cell(text: Bytes, start: int, stop: int, quote: int) -> tuple[int, float]:
-    """A cell with a number, exactly: (reason or 0 or ABSENT, value)."""
+    """Parse a cell with a number, exactly; return (reason or 0 or ABSENT, value)."""
     start, stop = unquote_in_place(text, start, stop, quote)
     start, stop = trim_blanks(text, start, stop)
     value, good = parse_decimal(text, start, stop)
@@ -240,7 +239,7 @@ def parse_number_cell(text: Bytes, start: int, stop: int, quote: int) -> tuple[i
 
 @compiled_not_inlined
 def read_text_label(text: Bytes, start: int, stop: int, quote: int, out: TableOutput, row: int) -> int:
-    """The label of a row, a text; returns a reason or 0."""
+    """Store the label of a row, a text; return a reason or 0."""
     start, stop = unquote_in_place(text, start, stop, quote)
     out.labels[row, 0] = start
     out.labels[row, 1] = stop
@@ -248,8 +247,7 @@ def read_text_label(text: Bytes, start: int, stop: int, quote: int, out: TableOu
     return NO_LABEL if is_missing(text, start, stop) else 0
 
 
-# `read_numbers` is inlined into the bodies of `parse_row`: a call for each record would cost a tenth of the parsing
-# time.
+# `read_numbers` is inlined into the bodies of `parse_row`: one call per record would cost 10 % of the parsing time.
 
 
 @compiled
@@ -262,8 +260,10 @@ def read_numbers(
     missing: int,
     quote: int,
 ) -> tuple[int, int]:
-    """Reads the numbers of a record whose first cell ends at marks[k]: (reason or 0, the column that it is about).
-    `wanted` has a bit for each column of numbers. A missing value is 0, or NaN where it is to be indicated."""
+    """Read the numbers of a record whose first cell ends at marks[k]; return (reason or 0, column of the problem).
+
+    `numeric_mask` has a bit for each numeric column. A missing value is 0, or NaN where it becomes a feature.
+    """
     for group in range(len(numeric_mask)):
         bits = np.int64(numeric_mask[group])
         if bits == 0:
@@ -285,7 +285,7 @@ def read_numbers(
 def parse_row(
     into: NumericRows | SelectedRows | HashedRows, text: Bytes, marks: NDArray[np.uint32], k: int, row: int
 ) -> tuple[int, int]:
-    """Reads the features of a record whose first cell ends at marks[k]: (reason or 0, the column that it is about)."""
+    """Read the features of a record whose first cell ends at marks[k]; return (reason or 0, column of the problem)."""
     return 0, 0
 
 
@@ -312,7 +312,7 @@ def _parse_row_numeric_rows(
                 into.values[at + odd] = value
         at += min(left, 8)
         cell += 8
-        if left <= 8:  # what comes after the label, if anything
+        if left <= 8:  # continue behind the label, if there are columns
             cell = stop + 1
             stop = into.columns
     return 0, 0
@@ -326,7 +326,7 @@ def _parse_row_selected_rows(
     reason, bad = read_numbers(text, marks, k, into.numeric_mask, numbers, into.missing, into.quote)
     if reason != 0:
         return reason, bad
-    for place in range(into.width):  # columns that the file does not have
+    for place in range(into.width):  # for columns that the file lacks
         into.values[first + place] = 0.0
     for cell in range(len(into.places)):
         if into.places[cell] != ABSENT:
@@ -408,36 +408,38 @@ def parse_records(
     into: NumericRows | SelectedRows | HashedRows,
     out: TableOutput,
 ) -> tuple[int, int]:
-    """All records of a block, found by `find_cells` with the marks from marks[1] on: (rows, problems). The target and
-    the weight are columns of the file, ABSENT where it has none."""
+    """Parse all records that `find_cells` has marked from marks[1] on; return (rows, problems).
+
+    The target and the weight are columns of the file, ABSENT where it has none.
+    """
     row = wrong = stray = 0
     k = 1
     for record in range(count):
         last = ends[record]
         cells = last - k + 1
         start, stop = get_next_cell_start(marks, k - 1), get_cell_end(marks, last)
-        # The last cell ends before the return of a return and newline; the first of the next record begins after both.
+        # With \r\n, the last cell ends before \r, but the first cell of the next record begins after \n.
         ended = stop - 1 if text[stop - 1] == CARRIAGE_RETURN else stop
         marks[last] = ended
-        reason, column, came, until = 0, 0, start, ended
+        reason, column, found_start, found_stop = 0, 0, start, ended
         if unended and record == count - 1:
             reason = UNCLOSED_QUOTE
         elif stray < odd and strays[stray] < stop:
-            reason, came = STRAY_QUOTE, strays[stray]
+            reason, found_start = STRAY_QUOTE, strays[stray]
         elif cells != columns or (cells == 1 and is_blank_line(text, start, ended)):
-            reason, came = CELL_COUNT, cells
+            reason, found_start = CELL_COUNT, cells
             if cells == 1 and is_blank_line(text, start, ended):
                 reason = BLANK
         else:
             column = max(target, 0)
-            came = get_next_cell_start(marks, k + column - 1)
-            until = came if target == ABSENT else get_cell_end(marks, k + column)
+            found_start = get_next_cell_start(marks, k + column - 1)
+            found_stop = found_start if target == ABSENT else get_cell_end(marks, k + column)
             if numeric:
-                reason, label = parse_number_cell(text, came, until, quote)
+                reason, label = parse_number_cell(text, found_start, found_stop, quote)
                 reason = NO_LABEL if reason == ABSENT else LABEL if reason != 0 else 0
                 out.keys[row] = np.float64(label).view(np.uint64)
             else:
-                reason = read_text_label(text, came, until, quote, out, row)
+                reason = read_text_label(text, found_start, found_stop, quote, out, row)
             if unlabelled and reason == NO_LABEL:
                 reason = 0
                 out.keys[row] = NO_LABEL_KEY
@@ -451,7 +453,7 @@ def parse_records(
                     reason = WEIGHT
             if reason == 0:
                 reason, column = parse_row(into, text, marks, k, row)
-            came, until = get_next_cell_start(marks, k + column - 1), get_cell_end(marks, k + column)
+            found_start, found_stop = get_next_cell_start(marks, k + column - 1), get_cell_end(marks, k + column)
         while stray < odd and strays[stray] < stop:
             stray += 1
         if reason == 0:
@@ -461,8 +463,8 @@ def parse_records(
             out.problems[wrong, 0] = lines[record]
             out.problems[wrong, 1] = reason
             out.problems[wrong, 2] = column
-            out.problems[wrong, 3] = came
-            out.problems[wrong, 4] = until
+            out.problems[wrong, 3] = found_start
+            out.problems[wrong, 4] = found_stop
             wrong += 1
         marks[last] = stop
         k = last + 1

@@ -1,9 +1,9 @@
-"""Records of a table and their cells, by position: what RFC 4180 says of delimiters, newlines and quotes.
+"""Compiled tokenizer for tables: positions of cells and records, with the quoting rules of RFC 4180.
 
-A cell that begins with a quote (none does where `quote` is NO_QUOTE) ends at the next single quote; two in a row stand
-for one, and delimiters and newlines inside are text. A quote anywhere else is stray: it opens nothing, so that it can
-spoil no more than its own record. The text begins where a record does. 64 bytes are looked at together; only where
-there are quotes are they looked at one by one.
+A cell that begins with a quote ends at the next single quote; a doubled quote stands for one, and delimiters and
+newlines inside are text. With NO_QUOTE, no cell is quoted. A quote anywhere else is stray: it opens nothing, so that it
+spoils only its own record. The text begins at a record. 64 bytes are scanned at once; bits are visited one by one only
+where there are quotes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from novikoff._compiled.simd.byte_scan import count_bits, lowest_bit, mask_equal
 
 QUOTE, NEWLINE, CARRIAGE_RETURN = 34, 10, 13
 NO_QUOTE = 1
-"""In place of the quote where quotes are text: a byte that no text has."""
+"""The quote character where quotes are text: a byte that no text contains."""
 _ZERO: Any = uint64(0)
 _ONE: Any = uint64(1)
 _TWO: Any = uint64(2)
@@ -28,7 +28,7 @@ NO_STRAYS: NDArray[np.int64] = buffers.zeros(0, "int64")
 
 @compiled_not_inlined
 def ends_cell(text: NDArray[np.uint8], k: int, delimiter: int) -> bool:
-    """Whether a cell may end before place k."""
+    """Return whether a cell may end before position k."""
     byte = int(text[k])
     return byte in (delimiter, NEWLINE) or (byte == CARRIAGE_RETURN and text[k + 1] == NEWLINE)
 
@@ -46,8 +46,10 @@ def _find_quoted(
     strays: NDArray[np.int64],
     odd: int,
 ) -> tuple[Any, bool, int, int]:
-    """Of 64 bytes those that are inside quotes, given where quotes are: (mask, whether the next byte is inside, up to
-    where quotes are dealt with, how many strays there are)."""
+    """Return (mask of quoted bytes, whether the next byte is quoted, end of processed quotes, number of stray quotes).
+
+    The masks are of the 64 bytes at `base`; `quotes` marks all quote characters.
+    """
     hidden = _ZERO
     begin = 0
     while quotes != _ZERO:
@@ -128,7 +130,7 @@ def _find_cells(
 def _plain_find_cells(
     text: Any, start: int, stop: int, delimiter: int, quote: int, marks: Any, ends: Any, lines: Any, strays: Any
 ) -> tuple[int, int, bool, int]:
-    """What `find_cells` means."""
+    """Reference implementation of `find_cells`."""
     at = count = seen = odd = 0
     inside, after = False, start
     lines[0] = 0
@@ -162,10 +164,12 @@ def _plain_find_cells(
 
 
 find_cells = compiled(_plain_find_cells if JIT_DISABLED else _find_cells)
-"""Marks every delimiter and newline that ends a cell, with eight marks more at the end of the text; for each record how
-many marks there are up to its end, and on which line it begins; and the places of stray quotes. Returns how many
-records, strays (as many as there is room for), whether the last record ends inside quotes, and how many newlines. A
-text ends with a newline."""
+"""Mark every delimiter and newline that ends a cell, and eight more positions at the end of the text.
+
+For each record, `ends` gets the number of marks up to its end, and `lines` the line on which it begins; `strays` gets
+the positions of stray quotes, as many as fit. Return the number of records, the number of strays, whether the last
+record ends inside quotes, and the number of newlines. The text ends with a newline.
+"""
 
 
 def _find_last_record_end(
@@ -211,4 +215,4 @@ def _plain_find_last_record_end(text: Any, start: int, stop: int, delimiter: int
 
 
 find_last_record_end = compiled(_plain_find_last_record_end if JIT_DISABLED else _find_last_record_end)
-"""Where the last whole record ends; `start` where there is none. The last argument is NO_STRAYS."""
+"""Return the end of the last whole record; `start` where there is none. The last argument is NO_STRAYS."""

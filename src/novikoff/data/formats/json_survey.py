@@ -1,7 +1,7 @@
-"""A first look at JSON lines: the fields of the first objects, what is in them, and how many features they make.
+"""Survey of JSON lines: the fields of a sample of objects, their values, and how many features they make.
 
-Up to MAX_SURVEYED_ROWS lines are looked at, evenly spread over the first MiB. Fields at the top that have numbers,
-strings, truth values or null are columns, as those of a table; lists and objects are described by what is in them.
+Up to MAX_SURVEYED_ROWS lines are sampled, evenly spread over the first MiB. Top-level fields with numbers, strings,
+truth values or null are treated like the columns of a table; lists and objects are described by their contents.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from novikoff.data.names.column_names import join_names
 from novikoff.errors import InputError
 
 MAX_SURVEYED_VALUES = 3_000
-"""Of all fields at the top together, in the lines that are looked at."""
+"""Limit for all top-level fields of the sampled lines together."""
 MAX_DICTIONARY_NAMES = 500
-"""Different features in the lines that are looked at, besides those of the first, up to which they get a dictionary."""
+"""Distinct features of the sample, besides those of the first object, up to which a file gets a dictionary."""
 MAX_LISTED_FIELDS = 30
 MAX_LISTED_PATHS = 6
 
 
 class SurveyedField(SurveyedColumn):
-    """What the first objects have in one field at the top; null is the empty value."""
+    """The values of one top-level field in the sample; null counts as an empty value."""
 
     def __init__(self, name: str, values: list[Any]) -> None:
         super().__init__(name, tuple(_format_cell(value) for value in values))
@@ -42,31 +42,31 @@ class SurveyedField(SurveyedColumn):
 
 @dataclass
 class JsonSurvey:
-    """What was found in the first objects."""
+    """Result of the survey."""
 
     objects: list[dict[str, Any]] = field(default_factory=list)
-    """The objects that were looked at."""
+    """The sampled objects."""
     fields: list[SurveyedField] = field(default_factory=list)
-    """Fields at the top, in the order in which they came; nested values are left out."""
+    """Top-level fields in order of first appearance; nested values are left out."""
     nested: dict[str, str] = field(default_factory=dict)
-    """Fields at the top with lists or objects: how they are read."""
+    """Top-level fields with lists or objects, and how they are read."""
 
     @property
     def names(self) -> list[str]:
-        """All fields at the top, in the order in which they came."""
+        """All top-level fields, in order of first appearance."""
         return list(dict.fromkeys(name for obj in self.objects for name in obj))
 
     def in_all_objects(self, column: SurveyedColumn) -> bool:
-        """Whether all objects have this field."""
+        """Return whether all objects have this field."""
         return len(column.values) == len(self.objects)
 
     def values_at(self, path: str) -> list[Any]:
-        """The values of a field by its path; None for objects that don't have it."""
+        """Return the values at a path; None for objects that lack it."""
         return [_get_value(obj, path) for obj in self.objects]
 
 
 class LabelField:
-    """What the first objects have as labels. Labels may be lists of them."""
+    """The labels in the sample; a label may be a list."""
 
     def __init__(self, path: str, values: list[Any]) -> None:
         self.path = path
@@ -75,26 +75,26 @@ class LabelField:
         self.column = SurveyedColumn(
             path, tuple(b"" if isinstance(value, list) else _format_cell(value) for value in values)
         )
-        """The labels as those of a table."""
+        """The labels as a column of a table."""
 
     @property
     def is_mixed(self) -> bool:
-        """Whether some labels are strings and some are not."""
+        """Whether some labels are strings and others are not."""
         return len({isinstance(label, str) for label in self.members}) > 1
 
     def doubts(self) -> list[str]:
-        """Return what is doubtful about the labels; `Reading.describe` counts them."""
+        """Return warnings about the labels, except for their number, which `DataReader.describe` checks."""
         if not self.is_mixed:
             return []
         odd = next(label for label in self.members if isinstance(label, str))
         return [
-            f"the label {self.path!r} has numbers and texts, such as {format_value(_format_cell(odd))}: all are"
-            " read as texts."
+            f"the label {self.path!r} has numbers and strings, such as {format_value(_format_cell(odd))}: all are"
+            " read as strings."
         ]
 
 
 def survey_objects(head: bytes) -> JsonSurvey:
-    """Look at the first lines; those that are not objects are left out, and reported when they are read."""
+    """Sample the first lines; lines that are not objects are skipped here and reported when they are parsed."""
     lines = [line for line in head.split(b"\n") if line.strip()]
     first = next((obj for obj in map(_parse_object, lines) if obj is not None), {})
     most = max(MIN_SURVEYED_ROWS, min(MAX_SURVEYED_ROWS, MAX_SURVEYED_VALUES // max(1, len(first))))
@@ -111,25 +111,25 @@ def survey_objects(head: bytes) -> JsonSurvey:
 
 
 def find_label_field(survey: JsonSurvey, title: str) -> str:
-    """Return the field that is named as labels are; InputError where there is none, or more than one."""
+    """Return the field with a label's name; raise InputError where there is none, or more than one."""
     if not survey.names:
-        raise InputError(f"{title}: has no JSON object in its first lines: is it JSON, with one object a line?")
+        raise InputError(f"{title}: has no JSON object in its first lines: is it JSON, with one object per line?")
     named = [name for name in survey.names if is_label_name(name.encode("utf-8", "replace"))]
     if len(named) == 1:
         return named[0]
     if named:
         several = ", ".join(map(repr, named))
-        raise InputError(f"{title}: the fields {several} are all named as labels are: say which by --label.")
+        raise InputError(f"{title}: the fields {several} are all named as labels are: choose one with --label.")
     scalars = {column.name: format_with_values(column) for column in survey.fields}
     shown = [scalars.get(name, f"{name} (nested)") for name in survey.names]
     raise InputError(
-        f"{title}: which field is the label? None is named label, class, target or y: say --label FIELD."
+        f"{title}: which field is the label? None is named label, class, target or y: use --label FIELD."
         f" {suggest_label(survey.fields)}The fields are {join_names(shown, MAX_LISTED_FIELDS)}."
     )
 
 
 def has_few_names(survey: JsonSurvey, is_left_out: Callable[[str], bool], categorical: tuple[str, ...]) -> bool:
-    """Whether the first objects make few features besides those of the first one, and no field has sentences."""
+    """Return whether the sample makes few features besides those of the first object, and no field has sentences."""
     first = survey.objects[0]
     columns = [column for column in survey.fields if not is_left_out(column.name)]
     if any(column.has_strings and column.is_text for column in columns):
@@ -150,7 +150,7 @@ def has_few_names(survey: JsonSurvey, is_left_out: Callable[[str], bool], catego
 
 
 def _iter_names(value: Any, path: str, own: str, categorical: tuple[str, ...]) -> Iterator[str]:
-    """The names of the features in a value; `own` is the path of the list in which it is, or its own."""
+    """Yield the names of the features in a value; `own` is the path of the list that contains it, or its own path."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _iter_names(inner, f"{path}.{name}", f"{path}.{name}", categorical)
@@ -164,7 +164,7 @@ def _iter_names(value: Any, path: str, own: str, categorical: tuple[str, ...]) -
 
 
 def _describe_nested(name: str, values: list[Any]) -> str:
-    """Say how the lists and objects in a field are read."""
+    """Describe how the lists and objects of a field are read."""
     items = [item for value in values if isinstance(value, list) for item in value]
     found = []
     if any(isinstance(item, str) for item in items):
@@ -188,7 +188,7 @@ def _parse_object(line: bytes) -> dict[str, Any] | None:
 
 
 def _get_value(value: Any, path: str) -> Any:
-    """The value at a path. The name of a field may have points in it."""
+    """Return the value at a path. Field names may contain points."""
     while isinstance(value, dict):
         if path in value:
             return value[path]
@@ -200,7 +200,7 @@ def _get_value(value: Any, path: str) -> Any:
 
 
 def _format_cell(value: Any) -> bytes:
-    """A value as a cell of a table has it."""
+    """Return a value as the cell of a table."""
     if isinstance(value, bool):
         return b"1" if value else b"0"
     return b"" if value is None or isinstance(value, list | dict) else str(value).encode("utf-8", "replace")

@@ -1,20 +1,20 @@
-"""JSON lines: one object a line, flattened to features as the head of `json_lines.py` tells.
+"""JSON lines: one object per line, flattened to features as `json/parser.py` describes.
 
-The label is the field that --label names, by a path with points for one within another (`user.kind`); without it the
-one that is named label, class, target or y, as in tables. It is a number, a string, true or false, or a list of these
-for learners of several labels; where the first lines have strings and others, all labels are texts. A line without a
-label, or with null, is no example but a problem, unless examples may be without a label. --text declares fields, with
-commas between them, whose strings are texts: their words are the features, as with labelled text (see `words.py`);
---term-weighting looks at each text by itself. --numeric reads the strings of fields as numbers, --weight names the
-field with the example's weight. null is no feature; with --missing indicator or error, null and the strings that are
-missing values in tables are missing. A field that an object lacks never is: objects have no fixed set of fields.
+The label is the field that --label names, by a path with points for nested fields (`user.kind`); by default the field
+named label, class, target or y, as in tables. It is a number, a string, true or false, or a list of these for
+multi-label learners; where the first lines mix strings and others, all labels become strings. A line without a label,
+or with null, is a bad line unless labels are optional. --text declares fields, separated by commas, whose words are
+features, as in labelled text (see `ngrams.py`); --term-weighting applies to each text by itself. --numeric reads the
+strings of fields as numbers; --weight names the field with the example's weight. null makes no feature; with --missing
+indicator or error, null and the strings that are missing values in tables are missing. An absent field is never
+missing: objects have no fixed set of fields.
 
-Features have names in a dictionary where the first lines of a file make few of them, as in tables; otherwise they are
-hashed. Streams that can be read once only are hashed, too: what they bring later is not known.
+Feature names get a dictionary where the first lines of a file make few of them, as in tables; otherwise they are
+hashed. Streams that can be read only once are hashed, too, since their later features are unknown.
 
-Lines are held to RFC 8259, strings to UTF-8. Beyond that: no half surrogate pairs (\\ud800), objects and lists up to 64
-deep, paths of up to 1000 bytes, numbers of size up to 1e15, one label. What comes twice is added up, and so is what has
-the same path ({"a.b": 1} and {"a": {"b": 1}}). Empty lines are no examples.
+Lines must follow RFC 8259, in UTF-8. Further limits: no unpaired surrogates (\\ud800), nesting up to 64, paths up to
+1000 bytes, numbers of size up to 1e15, one label. Duplicate features are summed, and so are those with equal paths
+({"a.b": 1} and {"a": {"b": 1}}). Empty lines are skipped.
 """
 
 from __future__ import annotations
@@ -72,31 +72,33 @@ from novikoff.data.rows import Sparse
 from novikoff.data.text_source import TextBlock
 from novikoff.errors import InputError
 
-EXCERPT_BYTES = 24  # bytes shown from where a line is wrong
+EXCERPT_BYTES = 24  # shown from the position of an error
 LITERAL_LABELS = {IS_TRUE: True, IS_FALSE: False, IS_ABSENT: None}
 
 
 class JsonParser(Parser):
-    def __init__(self, settled: JsonLines, named: bool, unlabelled: bool) -> None:
-        self.settled, self.unlabelled = settled, unlabelled
-        self.named = named or settled.hash_bits == 0
-        self.used = allocate_terms(0, bits=settled.hash_bits, signed=settled.signed_hash, named=False).used
+    """Parser of JSON lines."""
+
+    def __init__(self, fmt: JsonLines, named: bool, unlabelled: bool) -> None:
+        self.format, self.unlabelled = fmt, unlabelled
+        self.named = named or fmt.hash_bits == 0
+        self.used = allocate_terms(0, bits=fmt.hash_bits, signed=fmt.signed_hash, named=False).used
         self.size = 0
-        self.room: NoNgrams | NgramWorkspace
+        self.ngrams: NoNgrams | NgramWorkspace
 
     def _ensure_capacity(self, size: int) -> None:
-        """For a block of so many bytes: a value and what separates it have two bytes or more."""
+        """Allocate buffers for blocks of `size` bytes: a value and its separator have at least two."""
         self.size = size
-        fmt = self.settled
+        fmt = self.format
         lines, terms = size // 2 + 2, count_max_terms(size, fmt.word_ngrams + 1, fmt.char_ngrams)
         texts = [hash_name(path.encode()) for path in fmt.texts]
         self.to = allocate_terms(
             terms, bits=fmt.hash_bits, signed=fmt.signed_hash, named=self.named, largest=fmt.collisions == "max"
         )._replace(used=self.used)
-        self.room = NoNgrams(0)
+        self.ngrams = NoNgrams(0)
         if texts:
-            self.room = allocate_workspace(size, fmt.word_ngrams, fmt.char_ngrams, fmt.lowercase, fmt.term_weighting)
-        self.machine = JsonParserState(
+            self.ngrams = allocate_workspace(size, fmt.word_ngrams, fmt.char_ngrams, fmt.lowercase, fmt.term_weighting)
+        self.state = JsonParserState(
             label=uint64(hash_name(fmt.label.encode())),
             texts=buffers.array(texts, "uint64"),
             letters=buffers.array([derive_char_seed(h) for h in texts], "uint64"),
@@ -122,10 +124,10 @@ class JsonParser(Parser):
     @property
     def weighs(self) -> bool:
         """Whether examples have weights, which only learners need."""
-        return self.settled.weight is not None and not self.unlabelled
+        return self.format.weight is not None and not self.unlabelled
 
     def _fields(self) -> Any:
-        fmt = self.settled
+        fmt = self.format
         chosen = fmt.ignore or fmt.only or fmt.categorical or fmt.numeric
         if not chosen and fmt.weight is None and fmt.missing == "absent":
             return NoFieldRoles(0)
@@ -136,10 +138,10 @@ class JsonParser(Parser):
     def parse(self, block: TextBlock) -> ParsedBlock:
         if block.size > self.size:
             self._ensure_capacity(block.size)
-        out, to, bits = self.out, self.to, self.settled.hash_bits
-        rows, lines, wrong = parse_json_block(block.text, block.stop, self.machine, self.room, self.unlabelled, to, out)
+        out, to, bits = self.out, self.to, self.format.hash_bits
+        rows, lines, wrong = parse_json_block(block.text, block.stop, self.state, self.ngrams, self.unlabelled, to, out)
         keys, label = out.keys[:rows], build_json_decoder(block, out)
-        if self.settled.label_texts:
+        if self.format.label_texts:
             keys, label = convert_labels_to_text(keys, label)
         return ParsedBlock(
             rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
@@ -157,17 +159,17 @@ class JsonParser(Parser):
     def _problem(self, block: TextBlock, line: int, reason: int, where: int, stop: int, start: int) -> BadLine:
         kind, rule = REASONS[reason]
         if reason == NO_LABEL:
-            return BadLine(line, kind, f"has no field {self.settled.label!r} with a label, or it is null.")
+            return BadLine(line, kind, f"has no field {self.format.label!r} with a label, or it is null.")
         if reason == NO_WEIGHT:
-            return BadLine(line, kind, f"has no field {self.settled.weight!r} with a weight, or it is null.")
+            return BadLine(line, kind, f"has no field {self.format.weight!r} with a weight, or it is null.")
         while stop > where and block.text[stop - 1] <= 32:
             stop -= 1
-        came = format_excerpt(block, where, min(stop, where + EXCERPT_BYTES)) if stop > where else "the end of the line"
-        return BadLine(line, kind, f"{rule}, but {came} came at byte {where - start + 1} of the line.")
+        text = format_excerpt(block, where, min(stop, where + EXCERPT_BYTES)) if stop > where else "the end of the line"
+        return BadLine(line, kind, f"{rule}, got {text} at byte {where - start + 1} of the line.")
 
 
 def build_json_decoder(block: TextBlock, out: JsonOutput) -> Callable[[int], Any]:
-    """Labels by their kind: numbers are their own keys, strings are read again."""
+    """Return a decoder of labels by their kind: numbers from their keys, strings from the text."""
 
     def label(i: int) -> Any:
         kind, start, stop = out.labels[i].tolist()
@@ -182,7 +184,7 @@ def build_json_decoder(block: TextBlock, out: JsonOutput) -> Callable[[int], Any
 def convert_labels_to_text(
     keys: NDArray[np.uint64], label: Callable[[int], Any]
 ) -> tuple[NDArray[np.uint64], Callable[[int], Any]]:
-    """Return keys and labels where all labels are texts: numbers and truth values as JSON spells them."""
+    """Return keys and labels with all labels as strings: numbers and truth values as JSON writes them."""
 
     def text(i: int) -> Any:
         label_value = label(i)
@@ -201,6 +203,8 @@ def _format_label(label: Any) -> Any:
 
 @dataclass(frozen=True)
 class JsonLines(Format):
+    """JSON lines with the settings that the data of one model shares."""
+
     label: str
     text: str | None = None
     word_ngrams: int = 1
@@ -211,18 +215,18 @@ class JsonLines(Format):
     signed_hash: bool = False
     collisions: str = "sum"
     ignore: tuple[str, ...] = ()
-    """Fields that are no features."""
+    """Fields that are ignored."""
     only: tuple[str, ...] = ()
     """The only fields that are features, where any are named."""
     categorical: tuple[str, ...] = ()
-    """Fields, by their paths, whose numbers are categories."""
+    """Paths of fields whose numbers are categories."""
     numeric: tuple[str, ...] = ()
-    """Fields, by their paths, whose strings are numbers."""
+    """Paths of fields whose strings are numbers."""
     weight: str | None = None
-    """The field, by its path, with the weights of the examples."""
+    """The path of the field with the weights of the examples."""
     missing: str = "absent"
     label_texts: bool = False
-    """Whether labels that are not strings are read as texts, too."""
+    """Whether labels that are not strings are read as strings, too."""
 
     name: ClassVar[str] = "jsonl"
     options: ClassVar[tuple[str, ...]] = (
@@ -231,7 +235,7 @@ class JsonLines(Format):
     )  # fmt: skip
 
     @classmethod
-    def settled(cls, options: Any, head: bytes, title: str) -> JsonLines:
+    def from_options(cls, options: Any, head: bytes, title: str) -> JsonLines:
         reject_options(options, "jsonl", ("delimiter", "header", "multilabel", "interactions"))
         if options.text is None:
             reject_options(options, "jsonl without --text", ("word_ngrams", "char_ngrams", "term_weighting"))
@@ -242,7 +246,7 @@ class JsonLines(Format):
         said = {"numeric": options.numeric, "weight": options.weight, "missing": options.missing}
         deep = next((name for name in (*options.ignore, *options.columns) if "." in name), None)
         if deep is not None:
-            raise InputError(f"{title}: --ignore and --columns are for fields at the top, not for a path as {deep!r}.")
+            raise InputError(f"{title}: --ignore and --columns take top-level fields, got the path {deep!r}.")
         texts = () if options.text is None else tuple(options.text.split(","))
         roles: dict[str, tuple[str, ...]] = {
             "the label": (label,),
@@ -261,7 +265,7 @@ class JsonLines(Format):
         return made
 
     def _bits(self, options: Any, survey: JsonSurvey, title: str) -> int:
-        """Of hashed features; 0 where a dictionary will do."""
+        """Return the number of bits of hashed features; 0 where a dictionary suffices."""
         if options.hash_bits is not None:
             return int(options.hash_bits)
         hashes = self.texts or options.hashes_names or options.signed_hash or options.feature_map is not None
@@ -270,7 +274,7 @@ class JsonLines(Format):
         return 0 if has_few_names(survey, self._is_left_out, self.categorical) else DEFAULT_HASH_BITS
 
     def settings(self) -> dict[str, Any]:
-        """For the model file. What most files don't have is left out."""
+        """Return the settings for the model file, without defaults that most files have."""
         usual: dict[str, Any] = {"ignore": (), "only": (), "categorical": (), "numeric": ()}
         usual |= {"weight": None, "missing": "absent", "label_texts": False}
         own = super().settings()
@@ -278,23 +282,23 @@ class JsonLines(Format):
 
     @cached_property
     def survey(self) -> JsonSurvey:
-        """A first look at the first file."""
+        """The survey of the first file."""
         return JsonSurvey()
 
     @property
     def fields_read(self) -> tuple[str, ...]:
-        """The only fields at the top that are read, where any are named."""
+        """The only top-level fields that are read, where any are named."""
         if not self.only:
             return ()
         weight = () if self.weight is None else (self.weight,)
         return tuple(dict.fromkeys(path.split(".")[0] for path in (*self.only, *self.texts, self.label, *weight)))
 
     def _is_left_out(self, name: str) -> bool:
-        """Whether a field at the top is no feature."""
+        """Return whether a top-level field is ignored."""
         return name in (self.label, self.weight, *self.ignore) or bool(self.only and name not in self.fields_read)
 
     def _kind(self, column: SurveyedField) -> str | None:
-        """What a field is read as; None where it is no feature."""
+        """Return how a field is read: numeric, categorical or text; None where it is ignored."""
         name = column.name
         if self._is_left_out(name):
             return None
@@ -306,7 +310,7 @@ class JsonLines(Format):
 
     @property
     def _features(self) -> list[tuple[SurveyedField, str]]:
-        """The fields of the first look that are features, and what they are read as."""
+        """The surveyed fields that are features, and how they are read."""
         read = [(column, self._kind(column)) for column in self.survey.fields]
         return [(column, kind) for column, kind in read if kind is not None]
 
@@ -337,7 +341,7 @@ class JsonLines(Format):
         found = label.doubts() + find_feature_doubts(self._features)
         lines = len(self.survey.objects)
         found += [
-            f"field {column.name!r} alone tells the label of all {lines:,} lines that were looked at:"
+            f"field {column.name!r} alone determines the label of all {lines:,} sampled lines:"
             " --ignore it if it is known only after the label is."
             for column, _ in self._features
             if self.survey.in_all_objects(column) and determines_label(column, label.column)
@@ -345,7 +349,7 @@ class JsonLines(Format):
         chosen = (*self.ignore, *self.only, *self.texts, *self.categorical, *self.numeric)
         said = dict.fromkeys(path.split(".")[0] for path in chosen)
         known = self.survey.names
-        return found + [f"no line that was looked at has the field {name!r}." for name in said if name not in known]
+        return found + [f"no sampled line has the field {name!r}." for name in said if name not in known]
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> JsonParser:
         return JsonParser(self, named, unlabelled)

@@ -1,4 +1,4 @@
-"""Names of words and letters, spelled from the places where they stand: what `words.py` has found, in plain Python."""
+"""Names of words and runs of letters, from their positions in the text: the inverse of `ngrams.py`, in plain Python."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from novikoff.data.formats.ngrams import WORD_PATTERN, lower_two_byte
 
 
 def to_lower(text: bytes) -> bytes:
-    """What `to_low` means.
+    """Convert text to lower case like `ngrams.write_lower_case`.
 
     >>> to_lower("ΣΟΦΙΑ Été Ｗ".encode()).decode()
     'σοφια été Ｗ'
@@ -21,17 +21,17 @@ def to_lower(text: bytes) -> bytes:
 
 
 def decode_name(name: bytes) -> str:
-    """Bytes that are not UTF-8 as \\x.., so that different names look different."""
+    """Decode a name; bytes that are not UTF-8 become \\x.., so that different names stay different."""
     return name.decode("utf-8", "backslashreplace")
 
 
 def format_word_ngram(text: bytes, lower: bool) -> str:
-    """The name of a run of words, from the place where it stands."""
+    """Return the name of a run of words."""
     return decode_name(b" ".join(WORD_PATTERN.findall(to_lower(text) if lower else text)))
 
 
 def format_char_ngram(text: bytes, lower: bool) -> str:
-    """… of a run of letters: in quotes, which no word has."""
+    """Return the name of a run of letters: in quotes, which no word contains."""
     return f'"{decode_name(collapse_blanks(to_lower(text) if lower else text))}"'
 
 

@@ -1,22 +1,21 @@
-"""The words of a text as features: runs of words, runs of letters, and what each is worth.
+"""Compiled features of texts: words, runs of words, runs of letters, and their values.
 
-A word is a run of letters, digits and underscores, where every byte from 0x80 on is a letter, whatever it means; an
-apostrophe between two of these is part of the word. Everything else separates. So Latin-1, or text that is damaged, is
-read as well as UTF-8, by its bytes.
+A word is a run of letters, digits and underscores, where every byte from 0x80 on is a letter; an apostrophe between two
+of these is part of the word. Everything else separates. So Latin-1 and damaged text are read by their bytes, like
+UTF-8.
 
-Lower case is made of A to Z, and of every two-byte character of UTF-8 (U+0080 to U+07FF: Latin, Greek, Cyrillic,
-Armenian, …) whose lower-case form is one such character, too, letter by letter: Σ is σ, also at the end of a word. What
-has three bytes or more stays as it is, and so does İ (U+0130), whose lower-case form is two characters.
+Lower case covers A to Z and every two-byte UTF-8 character (U+0080 to U+07FF: Latin, Greek, Cyrillic, Armenian, …)
+whose lower-case form is one such character, letter by letter: Σ becomes σ, also at the end of a word. Characters of
+three bytes or more stay unchanged, and so does İ (U+0130), whose lower-case form has two characters.
 
-Hashes: a word is hashed under the seed of its text (0 for labelled text, the hash of its path for a field); a run of
-words is `combine_hashes` of the run without its last word, and that word. A run of N letters is taken from the whole
-text with each run of blanks (bytes up to 32) made one, those at its ends left out; its seed is
-hashed(b"\\x01letters", seed). A letter is a character of UTF-8: a byte that is not 0x80 to 0xBF, and those that are,
-after it.
+Hashes: the seed of a word is that of its text (0 for labelled text, the hash of its path for a field). A run of words
+is `combine_hashes` of the run without its last word, and that word. Runs of N letters are taken from the whole text
+with each run of blanks (bytes up to 32) collapsed and those at its ends removed; their seed is hash(b"\\x01letters",
+seed). A letter is a UTF-8 character: a byte outside of 0x80 to 0xBF with the bytes in that range after it.
 
-A name that comes n times is worth: count n, binary 1, log 1 + ln n, unit n divided by √(sum of all n²) of the text. By
-default log: in one pass over SMS, TREC questions and Reuters news it is the best or next to it with perceptrons, and
-not far behind with SGD, which does better with unit where texts are long.
+A name that occurs n times has the value: count n, binary 1, log 1 + ln n, unit n divided by √(sum of all n²) of the
+text. The default is log: in one pass over SMS, TREC questions and Reuters news it is the best or nearly so with
+perceptrons, and not far behind with SGD, which does better with unit on long texts.
 """
 
 from __future__ import annotations
@@ -46,17 +45,17 @@ SCALES = ("count", "binary", "log", "unit")
 DEFAULT_SCALE = "log"
 COUNT, BINARY, LOG, UNIT = range(4)
 CHAR_NGRAM_KEY = b"\x01letters"
-FIRST_TWO_BYTE, LAST_TWO_BYTE = 0x80, 0x7FF  # characters of two bytes
+FIRST_TWO_BYTE, LAST_TWO_BYTE = 0x80, 0x7FF  # range of two-byte characters
 WORD_PATTERN = re.compile(rb"[0-9A-Za-z_\x80-\xff]+(?:'[0-9A-Za-z_\x80-\xff]+)*")
 _ZERO, _ONE, _LAST, _TOP = (uint64(n) for n in (0, 1, 63, 1 << 63))
 _HIGH, _REST = uint64(0x8080808080808080), uint64(0x7F7F7F7F7F7F7F7F)
-# Added to seven bits these reach the eighth from A on, and from the one after Z on.
+# SWAR constants: added to seven bits they set the eighth from A on, and from the byte after Z on.
 _FROM_A, _PAST_Z = uint64(0x3F3F3F3F3F3F3F3F), uint64(0x2525252525252525)
 _TWO = uint64(2)
 
 
 def lower_two_byte(character: int) -> int:
-    """The lower-case form of a two-byte character, as far as it is one itself.
+    """Return the lower-case form of a two-byte character, if that is a two-byte character; else the character.
 
     >>> [chr(lower_two_byte(ord(c))) for c in "ÄΣЖİ×"]
     ['ä', 'σ', 'ж', 'İ', '×']
@@ -66,7 +65,7 @@ def lower_two_byte(character: int) -> int:
 
 
 class NgramWorkspace(NamedTuple):
-    """What it takes to find the words of one text: settings, and room to work."""
+    """Settings and buffers to extract the features of one text."""
 
     words: int
     letters: int
@@ -76,25 +75,25 @@ class NgramWorkspace(NamedTuple):
     """The lower-case form of each two-byte character."""
     octets: NDArray[np.uint64]
     low: NDArray[np.uint8]
-    """The text in lower case, from PADDING_BYTES on, seen as words of eight bytes and as bytes."""
+    """The text in lower case, from PADDING_BYTES on, viewed as 64-bit words and as bytes."""
     marks: NDArray[np.uint32]
     runs: NDArray[np.uint64]
     begins: NDArray[np.int64]
-    """The runs of words that end with the last word, the shortest first, and where they begin."""
+    """Hashes and starts of the runs of words that end with the last word, the shortest first."""
     flat: NDArray[np.uint8]
     origin: NDArray[np.uint32]
-    """The text without the blanks that are too many, and where each byte comes from."""
+    """The text with blanks collapsed, and the position in the text of each byte."""
 
 
 def reject_options(options: Any, name: str, unfit: tuple[str, ...]) -> None:
-    """Options that say nothing about this format are mistakes, not to be passed over."""
+    """Raise InputError for options that have no effect on a format."""
     for option in unfit:
         if getattr(options, option) not in (None, False, ()):
             raise InputError(f"--{option.replace('_', '-')} has no meaning for {name}: leave it out.")
 
 
 def resolve_ngram_options(options: Any) -> dict[str, Any]:
-    """What the user has said about words, with what was left open settled."""
+    """Return the options about words, with defaults filled in; raise InputError for invalid ones."""
     words = 1 if options.word_ngrams is None else options.word_ngrams
     letters = options.char_ngrams or 0
     scale = options.term_weighting or DEFAULT_SCALE
@@ -108,12 +107,12 @@ def resolve_ngram_options(options: Any) -> dict[str, Any]:
 
 
 def count_max_terms(size: int, words: int, letters: int) -> int:
-    """How many terms a text of so many bytes can have at most: a word and what separates it have two bytes or more."""
+    """Return the largest number of terms in `size` bytes of text: a word and its separator have at least two."""
     return words * (size // 2 + 1) + (size if letters else 0) + 16
 
 
 def allocate_workspace(size: int, words: int, letters: int, lower: bool, scale: str) -> NgramWorkspace:
-    """For texts of up to so many bytes; memory that is never written costs nothing."""
+    """Allocate a workspace for texts of up to `size` bytes; pages that are never written cost nothing."""
     octets = np.zeros((size + 3 * PADDING_BYTES) // 8, np.uint64)
     return NgramWorkspace(
         words=words,
@@ -136,7 +135,7 @@ def allocate_workspace(size: int, words: int, letters: int, lower: bool, scale: 
 
 @compiled
 def write_lower_case(text: NDArray[np.uint8], start: int, stop: int, workspace: NgramWorkspace) -> None:
-    """The text in lower case, or as it is, to `room.low`."""
+    """Write the text to `workspace.low`, in lower case if the settings say so."""
     seen = _ZERO
     for i in range((stop - start + 7) >> 3):
         letters = np.uint64(load_word(text, start + 8 * i))
@@ -152,7 +151,7 @@ def write_lower_case(text: NDArray[np.uint8], start: int, stop: int, workspace: 
 
 @compiled_not_inlined
 def lower_two_bytes_in_place(low: NDArray[np.uint8], start: int, stop: int, cases: NDArray[np.uint16]) -> None:
-    """The two-byte characters, in place; what is none is left as it is."""
+    """Convert two-byte characters to lower case in place; other bytes stay unchanged."""
     k = start
     while k < stop - 1:
         lead, more = to_int64(low[k]), to_int64(low[k + 1])
@@ -174,7 +173,7 @@ def is_word_byte(byte: int) -> bool:
 
 def _find_words(low: NDArray[np.uint8], start: int, stop: int, marks: NDArray[np.uint32]) -> int:
     at = 0
-    before = inside = _ZERO  # whether the byte before is a letter, and whether it is in a word
+    before = inside = _ZERO  # flags of the previous byte: a letter, in a word
     for base in range(start, stop, 64):
         letters = ~mask_at_most(low, base, 127) | mask_equal(low, base, 95)
         letters |= mask_at_most(low, base, 122) & ~mask_at_most(low, base, 96)
@@ -196,19 +195,19 @@ def _find_words(low: NDArray[np.uint8], start: int, stop: int, marks: NDArray[np
 
 
 def _plain_find_words(low: Any, start: int, stop: int, marks: Any) -> int:
-    """What `find_words` means."""
+    """Reference implementation of `find_words`."""
     edges = [start + k for match in WORD_PATTERN.finditer(bytes(low[start:stop])) for k in match.span()]
     marks[: len(edges)] = edges
     return len(edges)
 
 
 find_words = compiled(_plain_find_words if JIT_DISABLED else _find_words)
-"""Marks where each word begins and where it ends; returns how many marks there are."""
+"""Write the start and the end of each word to `marks`; return the number of marks."""
 
 
 @compiled
 def append_word_ngrams(workspace: NgramWorkspace, count: int, shift: int, seed: Any, to: HashedTerms, at: int) -> int:
-    """Each word between two marks, then the runs that end with it, the shortest first."""
+    """Append each marked word, followed by the runs that end with it, the shortest first."""
     known = 0
     for j in range(0, count, 2):
         start, stop = to_int64(get_unchecked(workspace.marks, j)), to_int64(get_unchecked(workspace.marks, j + 1))
@@ -228,7 +227,7 @@ def append_word_ngrams(workspace: NgramWorkspace, count: int, shift: int, seed: 
 
 @compiled_not_inlined
 def append_char_ngrams(workspace: NgramWorkspace, size: int, shift: int, seed: Any, to: HashedTerms, at: int) -> int:
-    """Runs of letters of `room.low`, in their order."""
+    """Append the runs of letters of `workspace.low`, in order."""
     end = PADDING_BYTES
     for k in range(PADDING_BYTES, PADDING_BYTES + size):
         byte = workspace.low[k]
@@ -283,9 +282,9 @@ def append_ngrams(
     to: HashedTerms,
     first: int,
 ) -> int:
-    """The names in text[start:stop], each once, with what it is worth, from term `first` on; returns where they end.
+    """Append the features of text[start:stop], each once with its value, from term `first` on; return the new end.
 
-    Spans, where wanted: from, to, and 1 for letters.
+    Spans, where wanted, are start, end, and 1 for runs of letters.
     """
     write_lower_case(text, start, stop, workspace)
     count = find_words(workspace.low, PADDING_BYTES, PADDING_BYTES + stop - start, workspace.marks)
@@ -299,7 +298,7 @@ def append_ngrams(
 
 
 class NoNgrams(NamedTuple):
-    """In place of `NgramWorkspace` where nothing is text: all that has to do with words need not be compiled then."""
+    """Takes the place of `NgramWorkspace` where there is no text: then nothing about words is compiled."""
 
     unused: int
 
@@ -315,7 +314,7 @@ def append_text(
     to: HashedTerms,
     at: int,
 ) -> int:
-    """The words of a text; returns where their terms end."""
+    """Append the features of a text; return the new end."""
     return at
 
 

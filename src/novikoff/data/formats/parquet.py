@@ -1,8 +1,8 @@
-"""Parquet files, and Arrow files (IPC, Feather): tables with names and types of their own, read by pyarrow.
+"""Parquet and Arrow files (IPC, Feather), read by pyarrow: tables with column names and types.
 
-Numbers and truth values are columns of numbers, texts are categories, null and NaN are missing, and so are the texts
-that are missing in CSV: the same table gives the same rows. What the columns become: see `table.py`. A file is read
-piece by piece, some 100,000 cells at a time. A problem is told with its row, from 1.
+Numbers and truth values are numeric columns, strings are categories. null, NaN and the strings that are missing in CSV
+are missing: the same table gives the same rows in each format. How columns become features: see `table_base.py`. A file
+is read in pieces of some 100,000 cells. Problems name the row, from 1.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ ABSENT = -1
 
 
 class CodedTable(NamedTuple):
-    """A piece of a table: numbers, and categories by their place in a list of texts."""
+    """A piece of a table: numbers, and categories as indices into a list of texts."""
 
     numbers: NDArray[np.float32]
-    """Row by row; NaN where there is none."""
+    """Row by row; NaN for missing values."""
     codes: NDArray[np.int32]
-    """Row by row; ABSENT where there is none."""
+    """Row by row; ABSENT for missing values."""
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
     good: NDArray[np.bool_]
-    """The rows to be learned from."""
+    """Which rows are valid."""
 
 
 @compiled
@@ -74,7 +74,7 @@ def hash_rows(
     to: HashedTerms,
     starts: NDArray[np.int64],
 ) -> int:
-    """Hashed rows; returns how many."""
+    """Convert a piece to hashed rows; return their number."""
     row = at = 0
     starts[0] = 0
     named = len(to.spans) > 0
@@ -121,7 +121,7 @@ def hash_rows(
 
 @compiled
 def hash_text_labels(text: NDArray[np.uint8], piece: CodedTable, column: int, keys: NDArray[np.uint64]) -> None:
-    """The key of each label that is a text: its hash, 0 where it is missing."""
+    """Write the key of each text label: its hash, 0 where it is missing."""
     for i in range(len(keys)):
         code = piece.codes[i, column]
         keys[i] = 0
@@ -130,12 +130,14 @@ def hash_text_labels(text: NDArray[np.uint8], piece: CodedTable, column: int, ke
 
 
 class ParquetParser(TableParser):
+    """Parser of record batches."""
+
     def __init__(self, table: TableFormat, named: bool, unlabelled: bool) -> None:
         super().__init__(table, named, unlabelled)
         self.terms = 0
 
     def parse(self, block: TextBlock) -> ParsedBlock:
-        """The examples of `piece`; the block takes the texts that are in it."""
+        """Parse the record batch in `piece`; the block receives its texts."""
         table, batch = self.table, self.piece
         count, columns = len(batch), len(self.kinds)
         numbers, codes = np.full((count, columns), np.nan), np.full((count, columns), ABSENT, np.int32)
@@ -153,7 +155,7 @@ class ParquetParser(TableParser):
         good = np.ones(count, bool)
         good[[p.line for p in problems]] = False
         label = np.where(good, numbers[:, table.target], 0.0)
-        label[np.isnan(label)] = np.nan  # all with the same bits
+        label[np.isnan(label)] = np.nan  # one bit pattern for all NaNs
         keys = label.view(np.uint64)
         weights = np.zeros(0) if not self.has_weights() else numbers[good, table.weight]
         piece = CodedTable(numbers.astype(np.float32), codes, starts, stops, good)
@@ -200,7 +202,7 @@ class ParquetParser(TableParser):
         return Sparse(starts[: rows + 1], self.slots.indices, self.slots.values), self.slots
 
     def _count_max_terms(self, piece: CodedTable) -> int:
-        """How many terms the texts of all rows can have at most. A text that many rows have is in the block once."""
+        """Return the largest number of terms of the texts of all rows. A repeated text is in the block only once."""
         lengths = np.append(piece.stops - piece.starts, 0)  # 0 for ABSENT
         codes = piece.codes[piece.good][:, list(self.table.texts)]
         return count_max_terms(
@@ -208,12 +210,14 @@ class ParquetParser(TableParser):
         )
 
     def _problems(self, batch: Any, numbers: Any, codes: Any, damaged: Any) -> list[BadLine]:
-        """The first problem of each row that has one, in the order of the rows; `damaged` says which texts are not
-        UTF-8, with one more at the end for ABSENT."""
+        """Return the first problem of each bad row, in row order.
+
+        `damaged` marks the texts that are not UTF-8, with one more entry at the end for ABSENT.
+        """
         table, target = self.table, self.table.target
         found: dict[int, tuple[int, int]] = {}
         large = np.abs(numbers) > LARGEST_VALUE
-        numbers[large] = 0.0  # those rows are bad
+        numbers[large] = 0.0  # these rows are reported as bad
         absent = np.where(np.array(table.numeric), np.isnan(numbers), codes == ABSENT)
         for row, column in np.argwhere(large).tolist():
             if self.kinds[column] != SKIPPED:
@@ -233,17 +237,19 @@ class ParquetParser(TableParser):
             found |= dict.fromkeys(np.flatnonzero(absent[:, target]).tolist(), (NO_LABEL, target))
         places = table.opened.places
 
-        def came(row: int, column: int) -> str:
+        def show(row: int, column: int) -> str:
             if column not in places:
                 return "nothing"
             cell = batch.column(places.index(column)).slice(row, 1)
             return repr(_get_bytes(cell)[0] if _is_text(cell.type) and damaged.any() else cell[0].as_py())
 
-        return [self.problem(row, reason, column, came(row, column)) for row, (reason, column) in sorted(found.items())]
+        return [self.problem(row, reason, column, show(row, column)) for row, (reason, column) in sorted(found.items())]
 
 
 @dataclass(frozen=True)
 class Parquet(TableFormat):
+    """Parquet or Arrow files with the settings that the data of one model shares."""
+
     name: ClassVar[str] = "parquet"
     is_text: ClassVar[bool] = False
     options: ClassVar[tuple[str, ...]] = (
@@ -252,15 +258,15 @@ class Parquet(TableFormat):
     )  # fmt: skip
 
     @classmethod
-    def settled(cls, options: Any, head: bytes, title: str) -> Parquet:
+    def from_options(cls, options: Any, head: bytes, title: str) -> Parquet:
         if options.header is False or options.delimiter is not None:
-            raise InputError(f"{title}: Parquet has columns with names: leave out --no-header and --delimiter.")
+            raise InputError(f"{title}: Parquet columns have names: leave out --no-header and --delimiter.")
         file = _open_file(title, head)
         return cls.from_schema(options, file.schema_arrow, next(iter(file.batches(MAX_SURVEYED_ROWS)), None), title)
 
     @classmethod
     def from_schema(cls, options: Any, schema: Any, first: Any, title: str) -> Parquet:
-        """The table of columns with these names and types; `first` is a record batch of its first rows, if any."""
+        """Build the table for a schema; `first` is a record batch with the first rows, if any."""
         names = make_names_unique(schema.names, title)
         columns = [SurveyedColumn(name, _format_cells(first, k)) for k, name in enumerate(names)]
         numeric = [_is_numeric(field) for field in schema]
@@ -281,25 +287,25 @@ class Parquet(TableFormat):
         return 0, 0
 
     def match_schema(self, schema: Any, title: str) -> None:
-        """Matches columns by name; InputError where one can't be read as what it was before."""
+        """Match columns by name; raise InputError where a column has become unreadable for the model."""
         self.match(make_names_unique(schema.names, title), title)
         for field, c in zip(schema, self.opened.places, strict=True):
             if self.column_type(c) != SKIPPED or c in (self.target, self.weight):
                 self._check_type(field, c, title)
 
     def _check_type(self, field: Any, c: int, title: str) -> None:
-        """InputError where a column is neither numbers nor text, or text where numbers are to come."""
+        """Raise InputError where a column is neither numbers nor text, or is text where the model needs numbers."""
         numeric = _is_numeric(field)
         if numeric is None:
             raise InputError(
                 f"{title}: column {field.name!r} is of type {field.type}, but a column must be numbers or text: cast it"
-                " to one of them, take it apart into several columns, or --ignore it."
+                " to one of them, split it into several columns, or --ignore it."
             )
         if self.numeric[c] and not numeric:
             raise InputError(f"{title}: column {field.name!r} must be numbers, but is {field.type}: cast it.")
 
     def pieces(self, feed: TextSource, size: int | None) -> Iterator[Any]:
-        """Record batches of some rows each."""
+        """Yield record batches of some rows each."""
         rows, title = max(1, CELLS_PER_CHUNK // len(self.names)), feed.title
         with open(title, "rb") as file:
             head = file.read(len(ARROW_MAGIC))
@@ -332,13 +338,11 @@ class _ArrowFile:
 
 def _open_file(title: str, head: bytes) -> _ParquetFile | _ArrowFile:
     if title == "standard input":
-        raise InputError("Parquet is read from its end, and can't come from standard input: name a file.")
+        raise InputError("Parquet can't be read from standard input: name a file.")
     try:
         return _ArrowFile(title) if head.startswith(ARROW_MAGIC) else _ParquetFile(title)
     except (OSError, ValueError, _import_pyarrow().ArrowException) as problem:
-        raise InputError(
-            f"{title}: is no Parquet or Arrow file that can be read: {_format_first_line(problem)}."
-        ) from None
+        raise InputError(f"{title}: is not a readable Parquet or Arrow file: {_format_first_line(problem)}.") from None
 
 
 def _format_first_line(problem: Exception) -> str:
@@ -349,11 +353,11 @@ def _import_pyarrow() -> Any:
     try:
         return import_module("pyarrow")
     except ImportError:
-        raise InputError("Parquet and Arrow files are read by pyarrow: pip install novikoff[parquet].") from None
+        raise InputError("Parquet and Arrow files need pyarrow: pip install novikoff[parquet].") from None
 
 
 def _is_numeric(field: Any) -> bool | None:
-    """Whether a column is numbers and not text; None where it is neither."""
+    """Return whether a column is numbers and not text; None where it is neither."""
     types = _import_pyarrow().types
     kind = field.type.value_type if types.is_dictionary(field.type) else field.type
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
@@ -363,7 +367,7 @@ def _is_numeric(field: Any) -> bool | None:
 
 
 def _format_cells(batch: Any, column: int) -> tuple[bytes, ...]:
-    """The values of a column as CSV would have them."""
+    """Return the values of a column as CSV cells."""
     if batch is None:
         return ()
     found = batch.column(column)[:MAX_SURVEYED_ROWS]
@@ -372,14 +376,14 @@ def _format_cells(batch: Any, column: int) -> tuple[bytes, ...]:
 
 
 def _is_text(kind: Any) -> bool:
-    """Whether this is a type of texts."""
+    """Return whether a type is text."""
     types = _import_pyarrow().types
     kind = kind.value_type if types.is_dictionary(kind) else kind
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def _get_bytes(column: Any) -> list[bytes | None]:
-    """Return texts as they are in the file: pyarrow does not check that they are UTF-8."""
+    """Return texts as bytes: pyarrow does not check that they are UTF-8."""
     arrow = _import_pyarrow()
     if arrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -396,7 +400,7 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def _to_floats(column: Any, name: str) -> NDArray[np.float64]:
-    """Doubles; NaN for null."""
+    """Convert a column to doubles; null becomes NaN."""
     arrow = _import_pyarrow()
     if arrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -410,7 +414,7 @@ def _to_floats(column: Any, name: str) -> NDArray[np.float64]:
 
 
 def _encode_categories(column: Any, before: int) -> tuple[NDArray[np.int32], list[bytes]]:
-    """A number for each text, from `before` on, ABSENT where it is missing, and the texts."""
+    """Return an index for each text, from `before` on, ABSENT where it is missing, and the distinct texts."""
     arrow = _import_pyarrow()
     if arrow.types.is_dictionary(column.type) and not arrow.types.is_string(column.type.value_type):
         column = column.dictionary_decode()
@@ -423,7 +427,7 @@ def _encode_categories(column: Any, before: int) -> tuple[NDArray[np.int32], lis
 
 
 def _to_texts(column: Any) -> Any:
-    """A column as texts, as CSV has them: whole numbers without a point, truth values as True and False."""
+    """Convert a column to texts like those in CSV: integers without a point, truth values as True and False."""
     arrow, types = _import_pyarrow(), _import_pyarrow().types
     if types.is_boolean(column.type):
         return arrow.array([None if v is None else str(v) for v in column.to_pylist()], arrow.large_string())
@@ -437,7 +441,7 @@ def _to_texts(column: Any) -> Any:
 
 
 def _write_texts(block: TextBlock, texts: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Puts the texts into the block: from where to where each stands."""
+    """Write the texts into the block; return the start and the end of each."""
     size = sum(map(len, texts))
     while size > block.size:
         block.grow()

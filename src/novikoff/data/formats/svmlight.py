@@ -1,12 +1,12 @@
-"""svmlight text, one example a line: `label index:value index:value … # comment`.
+"""svmlight text, one example per line: `label index:value index:value … # comment`.
 
-Index k is column k, whether the file counts from 0 or from 1; indices grow from left to right and are below 2^31 - 1.
-Values are float32 numbers of size up to 1e15. `qid:n` may come first. Several labels may stand side by side, `1,3,7`,
-where that is asked for; an example with none of them begins with a blank. A comment begins with #. Where examples may
-be without a label, one that begins with a term has none.
+Index k is column k, whether the file counts from 0 or from 1; indices increase within a line and are below 2^31 - 1.
+Values are float32 numbers of size up to 1e15. `qid:n` may come first. With label sets, several labels are separated by
+commas, `1,3,7`, and an example without labels begins with a blank. A comment begins with #. Where labels are optional,
+a line that begins with a term has none.
 
-Regular files are read by the compiled code itself, in spans (see `tiles.py`); what comes from a pipe or is packed, and
-lines too long for a tile, as blocks of text.
+Regular files are read by the compiled code itself, in spans (see `line_reader.py`). Pipes, compressed files and files
+with lines longer than a tile are read as blocks of text.
 """
 
 from __future__ import annotations
@@ -52,25 +52,25 @@ from novikoff.data.text_source import FileSpan, TextBlock, TextSource
 from novikoff.data.validation import MAX_INDEX
 
 REASONS = {
-    LABEL: ("label", "the label must be a number, but {} came."),
-    INDEX: ("index", f"expected index:value with an index from 0 to {MAX_INDEX - 1}, but {{}} came."),
-    VALUE: ("value", "expected index:value with a number as value, but {} came."),
-    ORDER: ("order", "indices must grow from left to right, but {} comes after one that is not smaller."),
-    SEVERAL: ("several labels", "there must be one label, but {} came: several labels are for multi-label learners."),
-    QID: ("qid", "qid must be a whole number right after the label, but {} came."),
+    LABEL: ("label", "the label must be a number, got {}."),
+    INDEX: ("index", f"expected index:value with an index from 0 to {MAX_INDEX - 1}, got {{}}."),
+    VALUE: ("value", "expected index:value with a number as value, got {}."),
+    ORDER: ("order", "indices must grow from left to right, got {} after an equal or larger one."),
+    SEVERAL: ("several labels", "expected one label, got {}: only multi-label learners take several."),
+    QID: ("qid", "qid must be a whole number right after the label, got {}."),
     CONTROL: ("control byte", CONTROL_BYTE_MESSAGE),
     LARGE_LABEL: ("label", LARGE_LABEL_MESSAGE),
-    RANGE: ("range", "values must be finite numbers of size up to 1e15, but {} came."),
+    RANGE: ("range", "values must be finite numbers of size up to 1e15, got {}."),
 }
 SPAN_BYTES = 1 << 22
-"""Bytes of a file that are parsed in one go: enough that what is done once for each costs little."""
+"""Bytes of a file that are parsed at once: enough to amortise the cost per call."""
 
 
 _thread_local = threading.local()
 
 
 def get_thread_tile() -> Tile:
-    """This thread's: what another one has written is in the cache of another processor."""
+    """Return the tile of this thread: one that another thread has written lies in another processor's cache."""
     if not hasattr(_thread_local, "tile"):
         _thread_local.tile = Tile(allocate_tile_text(TILE_BYTES), *allocate_marks(TILE_BYTES))
     found: Tile = _thread_local.tile
@@ -78,15 +78,19 @@ def get_thread_tile() -> Tile:
 
 
 class SvmlightParser(Parser):
+    """Parser of svmlight blocks and file spans."""
+
     def __init__(self, several: bool, unlabelled: bool) -> None:
         self.several, self.unlabelled = several, unlabelled
         self.size = self.marked = 0
         self.in_tiles = True
-        """Whether lines have been short enough for tiles so far."""
+        """Whether all lines so far were short enough for tiles."""
 
     def _ensure_capacity(self, size: int, *, marks: bool = True) -> None:
-        """For so many bytes of text. A line has at least 2 bytes, a term at least 4; memory that is never written costs
-        nothing. Tiles have room of their own for marks."""
+        """Allocate buffers for `size` bytes of text. A line has at least 2 bytes, a term at least 4.
+
+        Pages that are never written cost nothing. Tiles have their own marks.
+        """
         self.size = size
         if marks:
             self.marked = size
@@ -118,8 +122,8 @@ class SvmlightParser(Parser):
         return self._parsed(block, *parse_svmlight_block(tile, block.stop, self.several, self.unlabelled, self.out))
 
     def _parse_span(self, span: FileSpan) -> ParsedBlock | None:
-        """None where a line is too long for a tile, or the file can't be read to the end of the span."""
-        size = max(span.stop - span.start, span.most + span.most // 8)  # a span ends with the line that it is in
+        """Parse a span; None where a line is longer than a tile, or the file can't be read to the end of the span."""
+        size = max(span.stop - span.start, span.most + span.most // 8)  # a span is extended to the end of its last line
         if size > self.size:
             self._ensure_capacity(size, marks=False)
         where = span.number, span.start, span.stop
@@ -150,34 +154,34 @@ class SvmlightParser(Parser):
         )
 
 
-SNIFFED_LINES = 1000  # lines
+SNIFFED_LINES = 1000
 
 
 @dataclass(frozen=True)
 class Svmlight(Format):
+    """svmlight text with the settings that the data of one model shares."""
+
     several: bool = False
-    """Whether an example may have several labels."""
+    """Whether examples have label sets."""
 
     name: ClassVar[str] = "svmlight"
     default_block_bytes: ClassVar[int] = 1 << 21
     options: ClassVar[tuple[str, ...]] = ("multilabel",)
 
     @classmethod
-    def settled(cls, options: Any, head: bytes, title: str) -> Svmlight:
+    def from_options(cls, options: Any, head: bytes, title: str) -> Svmlight:
         check_no_bits(options, "svmlight")
         return cls(bool(options.multilabel) or has_label_sets(head))
 
     def pieces(self, feed: TextSource, size: int | None) -> Iterator[FileSpan] | None:
-        return (
-            feed.spans(size or SPAN_BYTES) if feed.size else None
-        )  # some files of the system's say 0, and are not empty
+        return feed.spans(size or SPAN_BYTES) if feed.size else None  # files of /proc have size 0 and content
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> SvmlightParser:
         return SvmlightParser(self.several, unlabelled)
 
 
 def has_label_sets(head: bytes) -> bool:
-    """Whether the first lines have several labels: two of them and a tenth at least, for a few may be mistakes."""
+    """Return whether the first lines have label sets: at least two and a tenth of all, since few may be errors."""
     if b"," not in head:
         return False
     lines = [line.split(b"#", 1)[0].split(None, 1) for line in head.split(b"\n")[:SNIFFED_LINES]]

@@ -1,8 +1,8 @@
-"""Lines of svmlight text, compiled: what the terms and labels of each are, and what is wrong with it.
+"""Compiled parser for svmlight lines.
 
-Lines are read in two steps: first all blanks and colons of a text are marked, then each line is read along its marks,
-eight terms at a time. A term that is not plain (an exponent, many digits) is read by itself; a line that is not as
-usual is read again from left to right, slowly and exactly, which also finds what is wrong with it.
+Parsing has two steps: all blanks and colons of a text are marked, then each line is read along its marks, eight terms
+at a time. An irregular term (with an exponent or many digits) is parsed by itself. An irregular line is parsed again
+from left to right, slowly and exactly, which also finds its error.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from novikoff.data.parse_float import parse_decimal
 from novikoff.data.validation import MAX_INDEX
 
 LABEL, INDEX, VALUE, ORDER, SEVERAL, QID, RANGE, CONTROL, LARGE_LABEL = range(1, 10)
-"""What may be wrong with a line."""
+"""Errors of a line."""
 NO_GROUP = -1
 COLON = ord(":")
 
 
 class Tile(NamedTuple):
-    """Some text, and room for what `find_terms` finds in it."""
+    """A piece of text with buffers for the marks that `find_terms` writes."""
 
     text: NDArray[np.uint8]
     marks: NDArray[np.uint32]
@@ -36,12 +36,12 @@ class Tile(NamedTuple):
 
 
 def allocate_marks(size: int) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
-    """… of a text of so many bytes, the ends of what is marked in each line, and the ends of lines."""
+    """Allocate, for a text of `size` bytes, its marks, the end of the marks of each line, and the ends of lines."""
     return uninitialised(size + 64, "uint32"), uninitialised(size + 1, "int64"), uninitialised(size + 1, "int64")
 
 
 class SvmlightOutput(NamedTuple):
-    """What a parser fills; `sets` only where several labels are allowed."""
+    """Output of the parser; the `set_…` arrays are filled only where examples have label sets."""
 
     starts: NDArray[np.int64]
     indices: NDArray[np.uint32]
@@ -52,12 +52,12 @@ class SvmlightOutput(NamedTuple):
     set_starts: NDArray[np.int64]
     set_values: NDArray[np.float64]
     problems: NDArray[np.int64]
-    """Line, reason, and from where to where what came stands."""
+    """Line, reason, and start and end of the offending text."""
 
 
 @compiled
 def parse_number(text: NDArray[np.uint8], start: int, stop: int) -> tuple[float, bool]:
-    """A short whole number at once, everything else as it must be."""
+    """Parse a number; one-digit integers take a fast path."""
     first = text[start]
     if stop - start == 1 and 48 <= first <= 57:
         return np.float64(first) - 48.0, True
@@ -69,7 +69,7 @@ def parse_number(text: NDArray[np.uint8], start: int, stop: int) -> tuple[float,
 
 @compiled
 def parse_unsigned(text: NDArray[np.uint8], start: int, stop: int) -> int:
-    """A whole number without a sign; -1 where it is none or too large."""
+    """Parse an integer without a sign; -1 where it is invalid or too large."""
     if start == stop or stop - start > 18:
         return -1
     total = 0
@@ -83,7 +83,7 @@ def parse_unsigned(text: NDArray[np.uint8], start: int, stop: int) -> int:
 
 @compiled
 def is_non_finite(text: NDArray[np.uint8], start: int, stop: int) -> bool:
-    """Whether this begins as nan and inf do."""
+    """Return whether this begins like nan or inf."""
     k = start + 1 if start < stop and (text[start] == 43 or text[start] == 45) else start
     return k < stop and (text[k] | 32 == 110 or text[k] | 32 == 105)
 
@@ -92,7 +92,7 @@ def is_non_finite(text: NDArray[np.uint8], start: int, stop: int) -> bool:
 def parse_term(
     text: NDArray[np.uint8], start: int, colon: int, stop: int, before: int, out: SvmlightOutput, at: int
 ) -> tuple[int, int]:
-    """One term, exactly: (reason or 0, index)."""
+    """Parse one term exactly; return (reason or 0, index)."""
     index = parse_unsigned(text, start, colon)
     if index < 0 or index >= MAX_INDEX:
         return INDEX, before
@@ -110,7 +110,7 @@ def parse_term(
 
 @compiled
 def drop_zeros(out: SvmlightOutput, start: int, stop: int) -> int:
-    """Terms whose value is 0 (in single precision) are no terms; returns the new end."""
+    """Drop terms whose value is 0 in single precision; return the new end."""
     end = start
     for k in range(start, stop):
         if out.values[k] != 0.0:
@@ -124,8 +124,10 @@ def drop_zeros(out: SvmlightOutput, start: int, stop: int) -> int:
 def parse_irregular_terms(
     text: NDArray[np.uint8], marks: NDArray[np.uint32], first: int, terms: int, out: SvmlightOutput, at: int
 ) -> bool:
-    """The terms of a usual line once more, those that are not plain by themselves; whether they are right. Apart, so
-    that what reads plain lines has all registers to itself."""
+    """Parse the terms of a regular line again, irregular ones by themselves; return whether all are valid.
+
+    A function of its own, so that the loop for regular terms keeps all registers.
+    """
     before = -1
     for done in range(0, terms, 8):
         k = first + 1 + 2 * done
@@ -157,8 +159,10 @@ def parse_line_fast(
     row: int,
     at: int,
 ) -> int:
-    """A line of `label index:value …` along its marks: where its terms end, or -1 where it is not as usual. A line
-    without the label, where there may be one, has what ends the line before in place of what ends the label."""
+    """Parse a line of `label index:value …` along its marks; return the end of its terms, -1 for an irregular line.
+
+    In a line without a label, where that is allowed, the mark before the line takes the place of the label's end.
+    """
     if text[start] <= 32:
         return -1
     if (last - first) & 1 == 0:
@@ -178,7 +182,7 @@ def parse_line_fast(
         found, before = eight_terms(text, marks, first + 1 + 2 * done, before, out.indices, out.values, at + done)
         left = terms - done
         flags |= found & ((1 << left) - 1) * 257 if left < 8 else found
-        if flags & 255 != 0:  # there may be more marks than there is room for terms
+        if flags & 255 != 0:  # the marks may exceed the buffer for terms
             break
     if flags == 0:
         return at + terms
@@ -203,7 +207,7 @@ def find_token_end(text: NDArray[np.uint8], k: int, stop: int) -> int:
 
 @compiled
 def parse_labels(text: NDArray[np.uint8], start: int, stop: int, several: bool, out: SvmlightOutput, row: int) -> int:
-    """The label, or all of them; returns a reason or 0."""
+    """Parse the label or the label set; return a reason or 0."""
     end = out.set_starts[row] if several else 0
     begin = start
     for k in range(start, stop + 1):
@@ -237,7 +241,7 @@ def parse_line_slow(
     row: int,
     at: int,
 ) -> tuple[int, int, int, int]:
-    """A line from left to right: (reason or 0, where its terms end or -1 for no example, and what came: from, to)."""
+    """Parse a line exactly; return (reason or 0, end of terms or -1 for no example, span of the offending text)."""
     for k in range(start, stop):
         if text[k] == 35:
             stop = k
@@ -298,9 +302,11 @@ def parse_lines(
     done: tuple[int, int, int, int],
     away: int,
 ) -> tuple[int, int, int]:
-    """The lines of a tile, marked by `find_terms`, after those that are `done`: lines, rows, problems, and one more
-    than the largest index. Returns the new numbers of the last three. `away` is how far the text is from its place in
-    the file."""
+    """Parse the marked lines of a tile; return the new numbers of rows, problems, and largest index plus one.
+
+    `done` are the numbers so far: lines, rows, problems, largest index plus one. `away` is the distance of the text
+    from its position in the file.
+    """
     text, marks = tile.text, tile.marks
     before, row, wrong, features = done
     at = out.starts[row]
@@ -317,14 +323,16 @@ def parse_lines(
             end = parse_line_fast(text, start, marks, first, last, unlabelled, out, row, at)
         reason = 0
         if end < 0:
-            reason, end, came, until = CONTROL, at, bad, bad + 1
+            reason, end, found_start, found_stop = CONTROL, at, bad, bad + 1
             if bad < 0:
-                reason, end, came, until = parse_line_slow(text, start, stop, several, unlabelled, out, row, at)
+                reason, end, found_start, found_stop = parse_line_slow(
+                    text, start, stop, several, unlabelled, out, row, at
+                )
             if reason != 0:
                 out.problems[wrong, 0] = before + line
                 out.problems[wrong, 1] = reason
-                out.problems[wrong, 2] = came + away
-                out.problems[wrong, 3] = until + away
+                out.problems[wrong, 2] = found_start + away
+                out.problems[wrong, 3] = found_stop + away
                 wrong += 1
         if reason == 0 and end >= 0:
             if end > at:
@@ -342,7 +350,7 @@ def parse_lines(
 def parse_svmlight_block(
     tile: Tile, stop: int, several: bool, unlabelled: bool, out: SvmlightOutput
 ) -> tuple[int, int, int, int]:
-    """All lines of a block: (lines, rows, problems, one more than the largest index)."""
+    """Parse all lines of a block; return (lines, rows, problems, largest index plus one)."""
     out.starts[0] = 0
     count, has_low_bytes = find_terms(tile.text, stop, COLON, tile.marks, tile.ends, tile.lines)
     rows, wrong, features = parse_lines(tile, count, has_low_bytes, several, unlabelled, out, (0, 0, 0, 0), 0)
@@ -353,8 +361,8 @@ def parse_svmlight_block(
 def parse_span(
     fd: int, start: int, stop: int, tile: Tile, several: bool, unlabelled: bool, out: SvmlightOutput
 ) -> tuple[int, int, int, int]:
-    """All lines of a file from `start` to `stop`, as `parse_svmlight_block` has it; -1 lines where they don't come
-    in tiles."""
+    """Parse the lines from `start` to `stop` of a file like `parse_svmlight_block`; -1 lines where tiles can't do
+    it."""
     lines = rows = wrong = features = 0
     out.starts[0] = 0
     while start < stop:

@@ -1,17 +1,14 @@
-"""What every table has, whatever the file: columns with names, each of which is the label, a weight, a feature or
-ignored.
+"""Base of all table formats: named columns, each of which is the label, a weight, a feature or ignored.
 
-A table whose features are all numbers gives dense rows, in which a missing value is 0. Any other gives rows of named
-features: a number is the feature named as its column, a category the feature column=value with value 1, a word of a
-text column the feature column=word. Where there are few categories these names have columns of their own, in a
-dictionary; otherwise, and where --hash-bits is given, they are hashed: a category under the hash of its column's name.
-Columns without names are named by their number from 1.
+A table whose features are all numbers gives dense rows, in which missing values are 0. Any other table gives rows of
+named features: a number is the feature named after its column, a category the feature column=value with value 1, a word
+of a text column the feature column=word. Few categories get a dictionary of names; otherwise, and with --hash-bits,
+they are hashed, with the hash of the column name as seed. Columns without names are named by their number from 1.
 
-The label is the column that --label names, by name or number from 1; else the one that is named label, class, target or
-y. Otherwise there is no guess: the user is asked.
+The label is the column that --label names, by name or number from 1; by default the one named label, class, target or
+y. Otherwise the user is asked.
 
-Files that are read later are matched by the names of their columns. A column that the table does not have is skipped,
-and one that the file does not have is a missing value.
+Later files are matched by their column names. Unknown columns are skipped, absent ones count as missing values.
 """
 
 from __future__ import annotations
@@ -45,45 +42,47 @@ from novikoff.data.text_source import TextBlock
 from novikoff.errors import InputError
 
 MAX_DICTIONARY_CATEGORIES = 500
-"""Different categories in the records that are looked at (at most 1,000), up to which they get a dictionary."""
+"""Distinct categories in the sampled records (at most 1,000) up to which they get a dictionary."""
 EXTRA_COLUMN = -1
 COLUMN_TYPE_NAMES = {NUMERIC: "numeric", CATEGORY: "categorical", TEXT: "text"}
 
 
 @dataclass
 class OpenTable:
-    """What is known of the file that is being read. It belongs to no model."""
+    """State of the file that is being read. It is not part of the model."""
 
     places: tuple[int, ...] = ()
-    """The column of the table that each column of the file is; EXTRA_COLUMN for one that the table does not have."""
+    """The table's column for each column of the file; EXTRA_COLUMN for unknown ones."""
     matched_by_name: bool = True
-    """Whether the file's names say so."""
+    """Whether these were matched by the names in the file."""
     title: str = ""
     notes: list[str] = field(default_factory=list)
     survey: list[SurveyedColumn] = field(default_factory=list)
-    """A first look at the columns of the first file."""
+    """The survey of the columns of the first file."""
 
 
 @dataclass(frozen=True)
 class TableFormat(Format):
+    """Base class of table formats, with the settings that the data of one model shares."""
+
     counts_classes: ClassVar[bool] = True
 
     names: tuple[str, ...]
-    """Of all columns, in the order of the first file."""
+    """Names of all columns, in the order of the first file."""
     numeric: tuple[bool, ...]
-    """Whether each column is numbers."""
+    """Whether each column is numeric."""
     target: int
     """The column of the label."""
     label: str
-    """That column as the user has said it, or else by its name."""
+    """The label column as the user gave it, or else its name."""
     header: bool
     """Whether the names are from the file."""
     hash_bits: int | None
-    """Of hashed features, 0 for a dictionary; None where rows are dense."""
+    """Bits of hashed features, 0 for a dictionary; None where rows are dense."""
     signed_hash: bool
     collisions: str
     ignored: tuple[int, ...] = ()
-    """Columns that are no features."""
+    """Columns that are ignored."""
     texts: tuple[int, ...] = ()
     """Columns whose words are features."""
     weight: int | None = None
@@ -95,15 +94,10 @@ class TableFormat(Format):
     term_weighting: str = DEFAULT_SCALE
 
     def settings(self) -> dict[str, Any]:
-        """For the model file. What most tables don't have is left out."""
+        """Return the settings for the model file, without defaults that most tables have."""
         usual: dict[str, Any] = {
-            "ignored": (),
-            "texts": (),
-            "weight": None,
-            "missing": "absent",
-            "quote": '"',
-            "encoding": None,
-        }
+            "ignored": (), "texts": (), "weight": None, "missing": "absent", "quote": '"', "encoding": None,
+        }  # fmt: skip
         usual |= {"word_ngrams": 1, "char_ngrams": 0, "lowercase": True, "term_weighting": DEFAULT_SCALE}
         own = {name: value for name, value in asdict(self).items() if name not in usual or value != usual[name]}
         return {"format": self.name, **own}
@@ -131,8 +125,8 @@ class TableFormat(Format):
         return TEXT if column in self.texts else NUMERIC if self.numeric[column] else CATEGORY
 
     def feature_name(self, block: TextBlock, span: NDArray[np.int64]) -> str:
-        """A span is the column, and from where to where its value stands (to ABSENT for a missing one); of a word it is
-        from where to where, whether it is letters, and one more than the column."""
+        """Return the name of a feature. Spans are (column, start, stop, 0), with stop ABSENT for a missing value; for
+        words (start, stop, 1 for letter runs, column + 1)."""
         if span[3] > 0:
             start, stop, letters, column = (int(place) for place in span)
             text = block.text[start:stop].tobytes()
@@ -142,7 +136,7 @@ class TableFormat(Format):
         name = self.names[column]
         if stop == ABSENT:
             return f"{name} is missing"
-        return name if self.numeric[column] else f"{name}={block.spelled(start, stop)}"
+        return name if self.numeric[column] else f"{name}={block.decode(start, stop)}"
 
     @cached_property
     def opened(self) -> OpenTable:
@@ -156,25 +150,25 @@ class TableFormat(Format):
         return [*self.opened.notes, *build_feature_notes(seen, gaps, rows, self.missing)]
 
     def match(self, names: Sequence[str], title: str) -> None:
-        """Matches the columns of a file by their names; InputError where they are those of another table."""
+        """Match the columns of a file by their names; raise InputError where no feature column is among them."""
         place = {name: c for c, name in enumerate(self.names)}
         places = tuple(place.get(name, EXTRA_COLUMN) for name in names)
         lacking = [self.names[c] for c in self.features if c not in places]
         if len(lacking) == len(self.features):
             raise InputError(
                 f"{title}: has none of the columns of the data before ({join_names(self.feature_columns)}), but"
-                f" {join_names(names)}. If these are no names, --no-header matches columns by position."
+                f" {join_names(names)}. If these are not names, --no-header matches columns by position."
             )
         if lacking and self.missing == "error":
             raise InputError(f"{title}: has no column {lacking[0]!r}, which --missing error refuses.")
         extra = [name for name, c in zip(names, places, strict=True) if c == EXTRA_COLUMN]
         self.opened.title, self.opened.places, self.opened.matched_by_name = title, places, True
         self.opened.notes = [
-            *([f"{title}: columns that the model does not know are ignored: {join_names(extra)}"] if extra else []),
-            *([f"{title}: columns that are not there count as missing: {join_names(lacking)}"] if lacking else []),
+            *([f"{title}: columns unknown to the model are ignored: {join_names(extra)}"] if extra else []),
+            *([f"{title}: absent columns count as missing: {join_names(lacking)}"] if lacking else []),
         ]
 
-    # --- What was read ---
+    # --- Summary of what was detected ---
 
     def describe(self) -> dict[str, Any]:
         found: dict[str, Any] = super().describe()
@@ -202,8 +196,8 @@ class TableFormat(Format):
         telling = [column.name for column, _ in seen if label.values and determines_label(column, label)]
         if telling:
             found.append(
-                f"{join_names(telling)} alone {'tells' if len(telling) == 1 else 'tell'} the label in all"
-                f" {len(label.values):,} rows that were looked at: --ignore what is known only after the label is."
+                f"{join_names(telling)} alone {'determines' if len(telling) == 1 else 'determine'} the label in all"
+                f" {len(label.values):,} sampled rows: --ignore what is known only after the label is."
             )
         return found
 
@@ -218,8 +212,10 @@ def resolve_columns(
     header: bool,
     truths: Sequence[bool] = (),
 ) -> dict[str, Any]:
-    """The fields of `TableFormat`, from what a first look has found and the user has said. Features that are truth
-    values are 1 and 0, as in data frames and Parquet files; a label is not."""
+    """Return the fields of `TableFormat`, from the survey and the options.
+
+    Truth values become 1 and 0 in features, as in data frames and Parquet files, but not in the label.
+    """
     if len(names) < 2:
         raise InputError(f"{title}: has one column only, but there must be a label and at least one feature.")
 
@@ -249,7 +245,7 @@ def resolve_columns(
     left_out = {c for c in range(len(names)) if chosen and c not in chosen and c not in texts} | set(ignored)
     features = [c for c in range(len(names)) if c not in left_out and c not in (target, weight)]
     if not features:
-        raise InputError(f"{title}: no column is left that is a feature: {join_names(names)}.")
+        raise InputError(f"{title}: no column is left as a feature: {join_names(names)}.")
     dense = all(kinds[c] for c in features) and options.hash_bits is None and options.missing != "indicator"
     return {
         "names": tuple(names),
@@ -271,7 +267,7 @@ def resolve_columns(
 
 
 def _choose_hash_bits(options: Any, categories: list[SurveyedColumn], texts: bool) -> int:
-    """Of hashed features; 0 where a dictionary will do."""
+    """Return the number of bits of hashed features; 0 where a dictionary suffices."""
     if options.hash_bits is not None:
         return int(options.hash_bits)
     needs_slots = texts or options.hashes_names or options.signed_hash or options.feature_map is not None
@@ -280,7 +276,7 @@ def _choose_hash_bits(options: Any, categories: list[SurveyedColumn], texts: boo
 
 
 def find_column(said: str, names: Sequence[str], title: str, option: str, *, header: bool) -> int:
-    """The place of a column that the user has named, by name or by number from 1."""
+    """Return the index of a column that the user has named, by name or by number from 1."""
     if header and said in names:
         return list(names).index(said)
     if said.isdecimal() and 1 <= int(said) <= len(names):
@@ -300,16 +296,16 @@ def find_label_column(
         return named[0]
     if named:
         both = " and ".join(repr(names[k]) for k in named)
-        raise InputError(f"{title}: the columns {both} may both be the label: say which by --label.")
+        raise InputError(f"{title}: the columns {both} may both be the label: choose one with --label.")
     shown = join_names([format_with_values(column) for column in survey], 30)
     raise InputError(
-        f"{title}: which column is the label? None is named label, class, target or y: say --label COLUMN, by name or"
+        f"{title}: which column is the label? None is named label, class, target or y: use --label COLUMN, by name or"
         f" by number. {suggest_label(survey)}The columns are {shown}."
     )
 
 
 class TableParser(Parser):
-    """What parsers of tables share: room for labels and problems, and for hashed features."""
+    """Base class of table parsers: buffers for labels, problems and hashed features."""
 
     def __init__(self, table: TableFormat, named: bool, unlabelled: bool) -> None:
         self.table, self.named, self.unlabelled = table, named, unlabelled
@@ -321,23 +317,24 @@ class TableParser(Parser):
         self.missing_policy = MISSING_VALUES.index(table.missing)
 
     def has_weights(self) -> bool:
-        """Whether rows have weights, which only learners need; InputError where a file to be learned has none."""
+        """Return whether rows have weights, which only learners need; raise InputError where the file lacks them."""
         table = self.table
         if table.weight is None or self.unlabelled:
             return False
         if table.weight not in table.opened.places:
             raise InputError(
-                f"{table.opened.title}: has no column {table.names[table.weight]!r}, which has the weights of the rows."
+                f"{table.opened.title}: has no column {table.names[table.weight]!r}, which should hold the weights of"
+                " the rows."
             )
         return True
 
     @property
     def cells(self) -> int:
-        """How many a record must have."""
+        """The number of cells that each record must have."""
         return len(self.table.names)
 
     def allocate_terms(self, terms: int) -> HashedTerms:
-        """Room for so many terms; which slots were ever used is not forgotten."""
+        """Allocate buffers for `terms` terms; the record of used slots is kept."""
         bits = self.table.hash_bits or 0
         made = allocate_terms(
             terms, bits=bits, signed=self.table.signed_hash, named=self.named, largest=self.table.collisions == "max"
@@ -358,13 +355,13 @@ class TableParser(Parser):
     def label(
         self, block: TextBlock, keys: NDArray[np.uint64], span: Callable[[int], tuple[int, int]]
     ) -> Callable[[int], Any]:
-        """The label of row i: a number by its key, a text by its `span`, from where to where it stands in the block."""
+        """Return a decoder of labels: numbers from their keys, texts from their `span` (start, stop) in the block."""
         if self.table.numeric[self.table.target]:
             return build_number_decoder(keys)
 
         def text(i: int) -> str | None:
             start, stop = span(i)
-            return None if start == ABSENT else block.spelled(start, stop)
+            return None if start == ABSENT else block.decode(start, stop)
 
         return text
 
@@ -376,8 +373,8 @@ class TableParser(Parser):
             for line, reason, column, start, stop in out.problems[:wrong].tolist()
         ]
 
-    def problem(self, line: int, reason: int, column: int, came: str) -> BadLine:
-        """A bad line in words."""
+    def problem(self, line: int, reason: int, column: int, found: str) -> BadLine:
+        """Return a bad line with its message."""
         kind, sentence = REASONS[reason]
         name = repr(self.table.names[column]) if self.table.header else str(column + 1)
-        return BadLine(line, kind, sentence.format(expected=self.cells, column=name, came=came))
+        return BadLine(line, kind, sentence.format(expected=self.cells, column=name, found=found))

@@ -1,11 +1,10 @@
-"""Labelled text, one example a line: `label<TAB>text`, or `label<BLANK>text` where the first line has no tab.
+"""Labelled text, one example per line: `label<TAB>text`, or `label<BLANK>text` where the first line has no tab.
 
-A first line that begins with `__label__` (fastText) is of the second kind, too; there that prefix is not part of the
-label. The label is what stands before the separator, blanks at its ends left out; one that is a whole number is that
-number. Everything after it is text: its words, runs of words and runs of letters are the features (see `words.py`). A
-text may have no words (`:-)`): an example without features. Lines that are empty or blank are no examples. Where
-examples may be without a label, a line without a tab is all text, and nothing before the tab is no label; where a blank
-separates, nothing tells a label from the first word, and there must be one.
+Lines that begin with `__label__` (fastText) are of the second kind; the prefix is not part of the label. The label is
+what precedes the separator, without blanks at its ends; integers become numbers. Everything after it is text: its
+words, runs of words and runs of letters are the features (see `ngrams.py`). A text without words (`:-)`) is an example
+without features. Blank lines are skipped. Where labels are optional, a line without a tab is all text, and one that
+begins with a tab has no label; with blanks as separators, the label can't be left out.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ from novikoff.data.text_source import TextBlock
 FASTTEXT_PREFIX = b"__label__"
 _PREFIX_WORD = uint64(int.from_bytes(FASTTEXT_PREFIX[:8], "little"))
 REASONS = {
-    1: ("no label", "expected a label, {separator} and a text, but there is no label before {came}."),
-    2: ("no text", "expected a label, {separator} and a text, but no text comes after {came}."),
-    3: ("several labels", "there must be one label, but a second one came: {came}."),
-    4: ("control byte", "a line must not contain NUL bytes, but {came} came (is the file binary, damaged or UTF-16?)."),
+    1: ("no label", "expected a label, {separator} and a text, but there is no label before {found}."),
+    2: ("no text", "expected a label, {separator} and a text, but there is no text after {found}."),
+    3: ("several labels", "expected one label, got a second one: {found}."),
+    4: ("control byte", "a line must not contain NUL bytes, got {found} (is the file binary, damaged or UTF-16?)."),
 }
 NO_LABEL, NO_TEXT, SEVERAL, NUL = REASONS
 TAB, BLANK = 0, 1
@@ -54,20 +53,20 @@ _INTEGER = re.compile(rb"[+-]?[0-9]{1,15}")
 
 
 class TextOutput(NamedTuple):
-    """What a parser fills, beside the terms."""
+    """Output of the parser for each row, beside its terms."""
 
     starts: NDArray[np.int64]
     keys: NDArray[np.uint64]
     labels: NDArray[np.int64]
-    """Where the label of each row stands: from (ABSENT where there is none), to."""
+    """Start (ABSENT for none) and end of each label in the text."""
     line_of: NDArray[np.int64]
     problems: NDArray[np.int64]
-    """Line, reason, and from where to where what came stands."""
+    """Line, reason, and start and end of the offending text."""
 
 
 @compiled
 def find_byte(text: NDArray[np.uint8], k: int, stop: int, byte: int) -> int:
-    """Where the next such byte is, or stop."""
+    """Return the position of the next such byte, or `stop`."""
     found = mask_equal(text, k, byte)
     while found == 0 and k + 64 < stop:
         k += 64
@@ -77,7 +76,7 @@ def find_byte(text: NDArray[np.uint8], k: int, stop: int, byte: int) -> int:
 
 @compiled
 def find_blank(text: NDArray[np.uint8], k: int) -> int:
-    """Where the next blank is; every line ends with one."""
+    """Return the position of the next blank; every line ends with one."""
     found = mask_at_most(text, k, 32)
     while found == 0:
         k += 64
@@ -87,13 +86,13 @@ def find_blank(text: NDArray[np.uint8], k: int) -> int:
 
 @compiled
 def has_prefix(text: NDArray[np.uint8], k: int, stop: int) -> bool:
-    """Whether `__label__` stands here."""
+    """Return whether `__label__` stands at k."""
     return stop - k >= len(FASTTEXT_PREFIX) and load_word(text, k) == _PREFIX_WORD and text[k + 8] == 95
 
 
 @compiled
 def split_label(text: NDArray[np.uint8], start: int, stop: int, separator: int) -> tuple[int, int, int, int]:
-    """The label of a line without blanks at its ends: (reason or 0, from, to, where the text begins)."""
+    """Split a line without blanks at its ends; return (reason or 0, start and end of the label, start of the text)."""
     end = find_blank(text, start) if separator == BLANK else find_byte(text, start, stop, 9)
     begin, after = start, end
     if separator == BLANK:
@@ -124,7 +123,7 @@ def parse_text_block(
     to: HashedTerms,
     out: TextOutput,
 ) -> tuple[int, int, int]:
-    """All lines of a block: (rows, lines, problems)."""
+    """Parse all lines of a block; return (rows, lines, problems)."""
     row = line = at = wrong = 0
     start = PADDING_BYTES
     out.starts[0] = 0
@@ -145,11 +144,11 @@ def parse_text_block(
             out.problems[wrong, 3] = bad + 1
             wrong += 1
         elif start < stop:
-            # A tab at the end of the line, after which nothing comes, has just been left out with the blanks there.
+            # A tab at the end of the line was skipped above with other trailing blanks: then there is no text.
             reason, begin, end, after = split_label(text, start, line_end, separator)
             absent = False
             if unlabelled and separator == TAB:
-                if after == line_end:  # no tab: all of it is text
+                if after == line_end:  # no tab: the whole line is text
                     absent, after = True, start
                 elif reason == NO_LABEL:
                     absent, reason = True, 0
@@ -176,23 +175,25 @@ def parse_text_block(
 
 
 class TextParser(Parser):
-    def __init__(self, settled: Text, named: bool, unlabelled: bool) -> None:
-        self.settled, self.unlabelled = settled, unlabelled
-        self.named = named or settled.hash_bits == 0
+    """Parser of labelled text."""
+
+    def __init__(self, fmt: Text, named: bool, unlabelled: bool) -> None:
+        self.format, self.unlabelled = fmt, unlabelled
+        self.named = named or fmt.hash_bits == 0
         self.letters_seed = np.uint64(derive_char_seed(0))
-        self.used = allocate_terms(0, bits=settled.hash_bits, signed=settled.signed_hash, named=False).used
+        self.used = allocate_terms(0, bits=fmt.hash_bits, signed=fmt.signed_hash, named=False).used
         self.size = 0
 
     def _ensure_capacity(self, size: int) -> None:
-        """For a block of so many bytes. Memory that is never written costs nothing."""
+        """Allocate buffers for blocks of `size` bytes. Pages that are never written cost nothing."""
         self.size = size
-        fmt = self.settled
+        fmt = self.format
         lines, terms = size // 2 + 2, count_max_terms(size, fmt.word_ngrams, fmt.char_ngrams)
         made = allocate_terms(
             terms, bits=fmt.hash_bits, signed=fmt.signed_hash, named=self.named, largest=fmt.collisions == "max"
         )
         self.to = made._replace(used=self.used)
-        self.room = allocate_workspace(size, fmt.word_ngrams, fmt.char_ngrams, fmt.lowercase, fmt.term_weighting)
+        self.workspace = allocate_workspace(size, fmt.word_ngrams, fmt.char_ngrams, fmt.lowercase, fmt.term_weighting)
         self.out = TextOutput(
             starts=np.zeros(lines + 1, np.int64),
             keys=np.zeros(lines, np.uint64),
@@ -204,10 +205,10 @@ class TextParser(Parser):
     def parse(self, block: TextBlock) -> ParsedBlock:
         if block.size > self.size:
             self._ensure_capacity(block.size)
-        out, to, fmt = self.out, self.to, self.settled
+        out, to, fmt = self.out, self.to, self.format
         separator = SEPARATORS.index(fmt.separator)
         rows, lines, wrong = parse_text_block(
-            block.text, block.stop, separator, self.unlabelled, self.room, self.letters_seed, to, out
+            block.text, block.stop, separator, self.unlabelled, self.workspace, self.letters_seed, to, out
         )
         return ParsedBlock(
             rows=Sparse(out.starts[: rows + 1], to.indices, to.values),
@@ -225,12 +226,12 @@ class TextParser(Parser):
             spans=to.spans,
         )
 
-    def _sentence(self, reason: int, came: str) -> str:
-        return REASONS[reason][1].format(separator=f"a {self.settled.separator}", came=came)
+    def _sentence(self, reason: int, found: str) -> str:
+        return REASONS[reason][1].format(separator=f"a {self.format.separator}", found=found)
 
 
 def build_text_decoder(block: TextBlock, places: NDArray[np.int64]) -> Callable[[int], int | str | None]:
-    """Labels by the places where they stand: whole numbers, or texts."""
+    """Return a decoder of labels by their positions: integers, or texts."""
 
     def label(i: int) -> int | str | None:
         if places[i, 0] == ABSENT:
@@ -243,6 +244,8 @@ def build_text_decoder(block: TextBlock, places: NDArray[np.int64]) -> Callable[
 
 @dataclass(frozen=True)
 class Text(Format):
+    """Labelled text with the settings that the data of one model shares."""
+
     separator: str = "tab"
     word_ngrams: int = 1
     char_ngrams: int = 0
@@ -256,16 +259,14 @@ class Text(Format):
     options: ClassVar[tuple[str, ...]] = ("signed_hash", "collisions", "word_ngrams", "char_ngrams", "term_weighting")
 
     @classmethod
-    def settled(cls, options: Any, head: bytes, title: str) -> Text:
+    def from_options(cls, options: Any, head: bytes, title: str) -> Text:
         reject_options(options, "text", ("label", "text", "delimiter", "header", "multilabel", "interactions"))
         first = next((line for line in head.split(b"\n") if line.strip()), b"")
         separator = "tab" if b"\t" in first.rstrip() and not first.startswith(FASTTEXT_PREFIX) else "blank"
         bits = DEFAULT_HASH_BITS if options.hash_bits is None else options.hash_bits
         how: dict[str, Any] = {
-            "hash_bits": bits,
-            "signed_hash": bool(options.signed_hash),
-            "collisions": options.collisions,
-        }
+            "hash_bits": bits, "signed_hash": bool(options.signed_hash), "collisions": options.collisions,
+        }  # fmt: skip
         return cls(separator, **how, **resolve_ngram_options(options))
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> TextParser:

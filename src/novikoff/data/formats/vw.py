@@ -1,14 +1,14 @@
-"""Vowpal Wabbit text, one example a line: `label importance base tag|namespace:scale feature:value feature … |…`.
+"""Vowpal Wabbit text, one example per line: `label importance base tag|namespace:scale feature:value feature … |…`.
 
-Before the first bar: a label, then maybe an importance (which becomes the example's weight) and a base (which is read
-over), then maybe a tag: the last word if it touches the bar or begins with '. After each bar that is followed by a
-letter a namespace begins, whose scale multiplies its values. A feature without a value is worth 1; `name:text`, with a
-text that does not look like a number, is the feature `name=text` worth 1. What VW would guess at is refused here:
-numbers with something behind them, nan and infinity, more than three numbers before the bar. There are no comments.
+Before the first bar: an optional label, importance (the weight of the example), base (ignored) and tag (the last word
+if it touches the bar or begins with '). A bar followed by a letter begins a namespace, whose scale multiplies its
+values. A feature without a value has value 1; `name:text`, with a text that does not look like a number, is the feature
+`name=text` with value 1. Input where VW would guess is refused: numbers with trailing text, nan and infinity, more than
+three numbers before the bar. There are no comments.
 
-A feature is hashed under its namespace. An interaction `ab` (two letters or three) makes a feature of each combination
-of one feature from a namespace that begins with a, one from b, …; from one namespace with itself, each combination
-once, whatever its order, and no feature with itself. Its value is the product of theirs.
+A feature is hashed with its namespace as seed. An interaction `ab` (two or three letters) combines each feature of
+namespaces that begin with a with each of those that begin with b, …. Within one namespace, combinations are unordered
+and without repetition. The value is the product of the values.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from novikoff.data.text_source import TextBlock, find_last_line_end
 from novikoff.errors import InputError
 
 REASONS = {
-    1: ("label", "the label must be a number, but {} came."),
-    2: ("importance", "the importance must be a number of at least 0, but {} came."),
-    3: ("before the bar", "before the first | there may be a label, an importance, a base and a tag, but {} came."),
+    1: ("label", "the label must be a number, got {}."),
+    2: ("importance", "the importance must be a number of at least 0, got {}."),
+    3: ("before the bar", "before the first | there may be a label, an importance, a base and a tag, got {}."),
     4: ("no bar", "expected `label | features`, but there is no | in {}."),
-    5: ("value", "expected feature:value with a number as value, but {} came."),
-    6: ("range", "values must be finite numbers of size up to 1e15, but {} came."),
-    7: ("namespace", "expected |namespace:scale with a number as scale, but {} came."),
-    8: ("interactions", "the interactions make more than {} features of this line: leave some out."),
+    5: ("value", "expected feature:value with a number as value, got {}."),
+    6: ("range", "values must be finite numbers of size up to 1e15, got {}."),
+    7: ("namespace", "expected |namespace:scale with a number as scale, got {}."),
+    8: ("interactions", "the interactions make more than {} features from this line: use fewer."),
     9: ("control byte", CONTROL_BYTE_MESSAGE),
     10: ("label", LARGE_LABEL_MESSAGE),
 }
@@ -61,10 +61,12 @@ LABEL, IMPORTANCE, BAD_HEADING, NO_BAR, VALUE, RANGE, NAMESPACE, TOO_MANY_INTERA
 BAR, COLON, QUOTE = 124, 58, 39
 NO_SEED: Any = uint64(0)
 MAX_INTERACTIONS = 1 << 18  # features of one line
-INTERACTION_BLOCK_BYTES = 1 << 14  # of text, where interactions make many features of it
+INTERACTION_BLOCK_BYTES = 1 << 14  # small blocks: interactions make many features of little text
 
 
 class VwOutput(NamedTuple):
+    """Output of the parser for each row, beside its terms."""
+
     starts: NDArray[np.int64]
     labels: NDArray[np.float64]
     weights: NDArray[np.float64]
@@ -84,7 +86,7 @@ class LineFeatures(NamedTuple):
 
 @compiled_not_inlined
 def parse_heading(text: NDArray[np.uint8], start: int, bar: int, out: VwOutput, row: int) -> tuple[int, int, int]:
-    """What stands before the first bar: (reason or 0, and what came: from, to)."""
+    """Parse what precedes the first bar; return (reason or 0, start and end of the offending text)."""
     out.labels[row] = np.nan
     out.weights[row] = 1.0
     position = 0
@@ -113,13 +115,13 @@ def parse_heading(text: NDArray[np.uint8], start: int, bar: int, out: VwOutput, 
 
 @compiled_not_inlined
 def parse_value(text: NDArray[np.uint8], start: int, stop: int, h: Any) -> tuple[int, float, Any]:
-    """What stands behind a feature's colon: (reason or 0, its value, its hash)."""
+    """Parse what follows a feature's colon; return (reason or 0, value, hash of the feature)."""
     value, good = parse_decimal(text, start, stop)
     if good:
         return (0 if abs(value) <= LARGEST_VALUE else RANGE), value, h
     if start < stop and is_non_finite(text, start, stop) and stop - start <= 9 and text[stop - 1] != 48:
-        spelled = text[stop - 1] | 32
-        if spelled == 110 or spelled == 102 or spelled == 121:  # nan, inf, infinity
+        letter = text[stop - 1] | 32
+        if letter == 110 or letter == 102 or letter == 121:  # nan, inf, infinity
             return RANGE, 0.0, h
     first = text[start]
     if start == stop or 48 <= first <= 57 or first == 43 or first == 45 or first == 46:
@@ -131,11 +133,11 @@ def parse_value(text: NDArray[np.uint8], start: int, stop: int, h: Any) -> tuple
 def append_interactions(
     to: HashedTerms, features: LineFeatures, count: int, letters: NDArray[np.uint8], at: int, limit: int
 ) -> int:
-    """All combinations for each interaction; returns how far the row has got, -1 where that is too far, or -2 where a
-    value is too large.
+    """Append all combinations for each interaction; return the new end, -1 above `limit`, -2 where a value is too
+    large.
 
-    `letters` holds interactions one after another, each ended by a 0. The positions of the parts are counted up like
-    the digits of a number; the same namespace twice takes its features in order, so that each combination comes once.
+    `letters` holds the interactions, each ended by a 0. The positions of the factors are counted up like the digits of
+    a number. For the same namespace twice, positions only grow, so that each combination occurs once.
     """
     at_most = at + limit
     chosen = features.starts[len(features.starts) - 8 :]
@@ -185,9 +187,10 @@ def parse_plain_features(
     value: float,
     at: int,
 ) -> tuple[int, int, Any, float]:
-    """Features without values, each between two blanks, from the blank at marks[k] on, also in further namespaces that
-    have a name and no scale: (the mark behind the last of them, how far the row has got, and the seed and the scale
-    from there on). For lines of which neither names nor interactions are wanted."""
+    """Append features without values, from the blank at marks[k] on; return (mark behind them, new end, seed, scale).
+
+    Namespaces that have a name and no scale are read, too. For lines that need neither names nor interactions.
+    """
     here = to_int64(get_unchecked(marks, k))
     while k + 1 < last:
         stop = to_int64(get_unchecked(marks, k + 1))
@@ -220,7 +223,7 @@ def parse_features(
     letters: NDArray[np.uint8],
     first: int,
 ) -> tuple[int, int, int, int]:
-    """All that comes from the bar at marks[k] on: (reason or 0, how far the row has got, and what came: from, to)."""
+    """Parse everything from the bar at marks[k] on; return (reason or 0, new end, span of the offending text)."""
     at = first
     count = 0
     seed: Any = NO_SEED
@@ -293,8 +296,7 @@ def parse_features(
 def parse_simple_heading(
     text: NDArray[np.uint8], start: int, marks: NDArray[np.uint32], first: int, bar: int, out: VwOutput, row: int
 ) -> bool:
-    """Whether nothing but a label of one digit, with or without a sign, stands before the bar: it is then noted. As
-    labels come in no order, a jump that depends on them could not be foreseen."""
+    """Store a label that is alone before the bar and has one digit; return whether it was. Branch-free: labels vary."""
     end = to_int64(get_unchecked(marks, first))
     sign = get_unchecked(text, start)
     digit = to_int64(get_unchecked(text, end - 1)) - 48
@@ -326,7 +328,7 @@ def parse_vw_block(
     letters: NDArray[np.uint8],
     out: VwOutput,
 ) -> tuple[int, int, int, int]:
-    """All lines of a block: (rows, problems, whether any weight is not 1, lines done: fewer where room is short)."""
+    """Parse lines of a block; return (rows, problems, whether weights vary, lines done: fewer if `to` is full)."""
     row = at = wrong = weighted = 0
     most = MAX_INTERACTIONS if len(letters) > 0 else 0
     first = 1
@@ -343,21 +345,21 @@ def parse_vw_block(
             bar = first
             while bar < last and text[marks[bar]] != BAR:
                 bar += 1
-            reason, came, until = NO_BAR, start, stop
+            reason, found_start, found_stop = NO_BAR, start, stop
             end = at
             if bad >= 0:
-                reason, came, until = CONTROL, bad, bad + 1
+                reason, found_start, found_stop = CONTROL, bad, bad + 1
             elif bar < last and parse_simple_heading(text, start, marks, first, bar, out, row):
                 reason = 0
             elif bar < last:
-                reason, came, until = parse_heading(text, start, to_int64(marks[bar]), out, row)
+                reason, found_start, found_stop = parse_heading(text, start, to_int64(marks[bar]), out, row)
             if reason == 0:
-                reason, end, came, until = parse_features(text, marks, bar, last, to, each, letters, at)
+                reason, end, found_start, found_stop = parse_features(text, marks, bar, last, to, each, letters, at)
             if reason != 0:
                 out.problems[wrong, 0] = line
                 out.problems[wrong, 1] = reason
-                out.problems[wrong, 2] = came
-                out.problems[wrong, 3] = until
+                out.problems[wrong, 2] = found_start
+                out.problems[wrong, 3] = found_stop
                 wrong += 1
             else:
                 weighted |= to_int64(out.weights[row] != 1.0)
@@ -371,13 +373,15 @@ def parse_vw_block(
 
 
 class VWParser(Parser):
+    """Parser of Vowpal Wabbit blocks."""
+
     def __init__(self, bits: int, interactions: tuple[str, ...], **how: bool) -> None:
         self.how: dict[str, Any] = {"bits": bits, **how}
         self.letters = buffers.frombuffer("".join(f"{i}\0" for i in interactions).encode(), "uint8").copy()
         self.bits, self.size = bits, 0
 
     def _ensure_capacity(self, size: int) -> None:
-        """For a block of so many bytes: a line and a feature have at least two each."""
+        """Allocate buffers for blocks of `size` bytes: a line and a feature have at least two each."""
         self.size = size
         many = size // 2 + 2
         self.marks = uninitialised(size + 64, "uint32")
@@ -444,6 +448,8 @@ def _format_excerpt(block: TextBlock, reason: int, start: int, stop: int) -> str
 
 @dataclass(frozen=True)
 class VowpalWabbit(Format):
+    """Vowpal Wabbit text with the settings that the data of one model shares."""
+
     hash_bits: int = hashing.DEFAULT_HASH_BITS
     signed_hash: bool = False
     interactions: tuple[str, ...] = ()
@@ -453,14 +459,14 @@ class VowpalWabbit(Format):
     options: ClassVar[tuple[str, ...]] = ("signed_hash", "collisions", "interactions")
 
     @classmethod
-    def settled(cls, options: Any, head: bytes, title: str) -> VowpalWabbit:
+    def from_options(cls, options: Any, head: bytes, title: str) -> VowpalWabbit:
         for interaction in options.interactions:
             if not 2 <= len(interaction) <= 3 or not interaction.isascii():
                 raise InputError(
-                    f"--interactions wants two or three letters, those that namespaces begin with, not {interaction!r}."
+                    f"--interactions must be two or three first letters of namespaces, got {interaction!r}."
                 )
         bits = hashing.DEFAULT_HASH_BITS if options.hash_bits is None else options.hash_bits
-        # The same letters side by side, so that each combination from one namespace comes once.
+        # Equal letters become neighbours: `append_interactions` relies on it to emit each combination once.
         interactions = tuple("".join(sorted(i)) for i in options.interactions)
         return cls(bits, options.signed_hash, interactions, options.collisions)
 
@@ -477,7 +483,7 @@ class VowpalWabbit(Format):
         return VWParser(self.hash_bits, self.interactions, **how)
 
     def feature_name(self, block: TextBlock, span: NDArray[np.int64]) -> str:
-        """`namespace^feature`, the parts of an interaction joined by `*`; a span is where the parts begin."""
+        """Return `namespace^feature`, or the factors of an interaction joined by `*`; a span holds their starts."""
         return "*".join(_decode_feature(block, int(start)) for start in span[:3] if start >= 0)
 
 

@@ -1,4 +1,4 @@
-"""Names of columns: each of its own, and some of them in a message."""
+"""Column names: make them unique, and list them in messages."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from novikoff.errors import InputError
 
-MAX_LISTED_NAMES = 12  # columns that are named in a message
+MAX_LISTED_NAMES = 12
 
 
 def join_names(names: Sequence[str], most: int = MAX_LISTED_NAMES) -> str:
-    """Join names, and the number of those beyond the first `most`."""
+    """Join names; those beyond the first `most` are only counted."""
     return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def make_names_unique(names: Sequence[str], title: str) -> tuple[str, ...]:
-    """Columns without a name are named by their number; InputError where two have the same name."""
+    """Name unnamed columns by their number from 1; raise InputError where two columns have the same name."""
     filled = [name or str(k + 1) for k, name in enumerate(names)]
     first: dict[str, int] = {}
     for k, name in enumerate(filled):

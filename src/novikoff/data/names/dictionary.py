@@ -1,7 +1,7 @@
-"""Names by their hash: the columns of a dictionary that grows, or the names of hashed slots that are kept to be shown.
+"""Hash tables that number names by the hashes of them: columns of a growing dictionary, or kept names of slots.
 
-Names are told apart by the 64 bits of their hash: among a million names the chance that any two have the same is 3 in
-10⁸. A name is spelled out once, when it is new.
+Names are distinguished by the 64 bits of their hash alone: among a million names the chance of any collision is 3 in
+10⁸. A name is decoded once, when it is new.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from novikoff._compiled.simd.byte_scan import to_int64
 from novikoff.data.names.hashing import K2
 
 EMPTY_ENTRY = -1
+MIN_TABLE_SIZE = 1024
 _MIXER: Any = uint64(K2)
 
 
-# Numbers as keys differ in their highest bits only, which a product alone would leave where they are.
+# Keys that are bits of doubles differ in the highest bits only: without the shift the product would not mix them.
 def _probe_start(h: Any, size: int) -> int:
     return to_int64(((h ^ (h >> np.uint64(32))) * _MIXER) >> np.uint64(24)) & (size - 1)
 
@@ -40,7 +41,7 @@ def look_up_hashes(
     numbers: NDArray[np.int64],
     out: NDArray[np.uint32],
 ) -> int:
-    """Writes the number of each name from `start` on; returns where it met one that is new, or the end."""
+    """Write the number of each name from `start` on; return the position of the first new name, or the end."""
     size = len(keys)
     for k in range(start, len(hashes)):
         at = probe_start(hashes[k], size)
@@ -54,6 +55,7 @@ def look_up_hashes(
 
 @compiled_with_gil
 def insert_hash(h: Any, number: int, keys: NDArray[np.uint64], numbers: NDArray[np.int64]) -> None:
+    """Enter a key that is not in the table."""
     at = probe_start(h, len(keys))
     while numbers[at] != EMPTY_ENTRY:
         at = (at + 1) & (len(keys) - 1)
@@ -61,15 +63,23 @@ def insert_hash(h: Any, number: int, keys: NDArray[np.uint64], numbers: NDArray[
     numbers[at] = number
 
 
-class NameTable:
-    """Numbers for names, in the order in which they came."""
+class HashTable:
+    """Open-addressing table from 64-bit hashes to numbers. Linear probing; at most half of the places are used."""
 
     def __init__(self) -> None:
-        self.keys = buffers.zeros(1024, "uint64")
-        self.numbers = buffers.full(1024, EMPTY_ENTRY, "int64")
         self.count = 0
+        self._allocate(MIN_TABLE_SIZE)
+
+    def _allocate(self, size: int) -> None:
+        self.keys = buffers.zeros(size, "uint64")
+        self.numbers = buffers.full(size, EMPTY_ENTRY, "int64")
+
+
+class NameTable(HashTable):
+    """Numbers of names, which are known by their hashes alone."""
 
     def add(self, h: Any, number: int) -> None:
+        """Enter the hash of a new name."""
         if 2 * (self.count + 1) > len(self.keys):
             self._grow()
         insert_hash(h, number, self.keys, self.numbers)
@@ -77,10 +87,7 @@ class NameTable:
 
     def _grow(self) -> None:
         keys, numbers = self.keys, self.numbers
-        self.keys, self.numbers = (
-            buffers.zeros(4 * len(keys), "uint64"),
-            buffers.full(4 * len(keys), EMPTY_ENTRY, "int64"),
-        )
+        self._allocate(4 * len(keys))
         for h, number in zip(keys[numbers != EMPTY_ENTRY], numbers[numbers != EMPTY_ENTRY].tolist(), strict=True):
             insert_hash(h, number, self.keys, self.numbers)
 

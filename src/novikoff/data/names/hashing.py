@@ -1,15 +1,15 @@
-"""Feature names to numbers: a hash that is the same for ever, and the table of names where nothing may be hashed.
+"""The stable hash of feature names, and the slots that hashes select.
 
 The hash of a name under a seed, all arithmetic modulo 2^64, words little-endian:
 
     h = seed ⊕ (length · K2)
-    for each piece of 16 bytes, the last (or only) one filled up with zeros, as words a and b:
-        h = fold(a ⊕ K0, b ⊕ h)              fold(p, q): the two halves of the 128-bit product, joined by ⊕
+    for each piece of 16 bytes, the last (or only) one zero-padded, as words a and b:
+        h = fold(a ⊕ K0, b ⊕ h)              fold(p, q): XOR of the two halves of the 128-bit product
     h = fold(h ⊕ K1, K2)
 
-A name in a namespace, or a value in a column, is hashed with the namespace's (column's) own hash as seed; a nameless
-namespace has seed 0. The slot of a feature is the lowest `bits` bits; with signs, the highest bit makes its value
-negative. Several features together (an interaction) have the hash fold(h₁ ⊕ K0, h₂ ⊕ K1), and so on from left to right.
+The seed of a name in a namespace, or of a value in a column, is the hash of the namespace (or column); without a
+namespace it is 0. The slot of a feature is the lowest `bits` bits of its hash; with signs, the highest bit makes its
+value negative. An interaction of features has the hash fold(h₁ ⊕ K0, h₂ ⊕ K1), and so on from left to right.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_HASH_BITS = 31
 
 
 def hash_name(name: bytes, seed: int = 0) -> int:
-    """The hash of a name, as the head of this file defines it.
+    """Return the hash of a name, as the module docstring defines it.
 
     >>> f"{hash_name(b'colour'):016x} {hash_name(b'red', hash_name(b'colour')):016x}"
     '6553dfd4c8713615 72a30ff63b0b9eb9'
@@ -66,14 +66,14 @@ def _hash_bytes(text: NDArray[np.uint8], start: int, stop: int, seed: Any) -> An
 
 @compiled
 def _keep_first_bytes(letters: Any, count: int) -> Any:
-    """The first `count` bytes of a word, 0 to 8, the others zero."""
+    """Keep the first `count` bytes of a word (0 to 8) and clear the others."""
     if count == 0:
         return np.uint64(0)
     return letters & (_ALL >> np.uint64(64 - 8 * count))
 
 
 hash_bytes = compiled(_plain_hash_bytes if JIT_DISABLED else _hash_bytes)
-"""The hash of text[start:stop] under a seed."""
+"""Return the hash of text[start:stop] under a seed."""
 
 
 def _plain_combine_hashes(a: int, b: int) -> int:
@@ -85,7 +85,7 @@ def _combine_hashes(a: Any, b: Any) -> Any:
 
 
 combine_hashes = compiled(_plain_combine_hashes if JIT_DISABLED else _combine_hashes)
-"""The hash of two features together."""
+"""Return the hash of an interaction of two features."""
 
 
 def _plain_hash_to_slot(h: int, mask: int) -> int:

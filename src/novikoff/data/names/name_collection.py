@@ -1,4 +1,4 @@
-"""Names of features that were hashed: columns of their own for them, or a note which name has which slot."""
+"""Names of hashed features: dictionary columns for them, or the first name of each slot, to show to users."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from novikoff.data.names.dictionary import NameTable
 from novikoff.data.names.feature_names import FeatureNames
 from novikoff.data.rows import Sparse
 
-NAME_OVERHEAD_BYTES = 100  # bytes that a kept name takes besides its letters
+NAME_OVERHEAD_BYTES = 100  # memory of a kept name besides its characters
 
 NameGetter = Callable[[int], str]
-"""The name of the feature of a term, as it is spelled in the text."""
+"""Returns the name of the feature of the term with this number, decoded from the text."""
 
 
 class ColumnDictionary:
-    """A dictionary: names get columns in the order in which they come."""
+    """A growing dictionary: names get columns in order of first appearance."""
 
     def __init__(self, names: FeatureNames) -> None:
         self.names = names
         self.table = NameTable()
         self.numbered: set[int] = set()
         self.shared = False
-        """Whether two features are spelled alike, such as {"a": "b"} and "a=b"."""
+        """Whether two different features have the same name, such as {"a": "b"} and "a=b"."""
 
     def of(self, rows: Sparse, hashes: NDArray[np.uint64], name_of: NameGetter) -> Sparse:
-        """The rows with columns in place of hashes."""
+        """Return the rows with columns in place of hashes."""
 
         def new(at: int) -> int:
             number = self.names.number(name_of(at))
@@ -40,26 +40,27 @@ class ColumnDictionary:
 
 
 class SlotNames:
-    """The first name that came for each slot, as long as there is room for names."""
+    """The first name seen for each slot, as long as the memory limit allows."""
 
     def __init__(self, names: dict[int, str], capacity_bytes: int) -> None:
-        self.kept, self.room = names, capacity_bytes
-        """The room is in bytes."""
+        self.kept, self.capacity_bytes = names, capacity_bytes
         self.taken = sum(len(name) + NAME_OVERHEAD_BYTES for name in names.values())
         self.table = NameTable()
         self.collisions = 0
-        """Names that came to a slot which another name has, as far as names are kept."""
+        """Names that share a slot with another name, as far as names are kept."""
 
     def note(self, rows: Sparse, hashes: NDArray[np.uint64], name_of: NameGetter) -> None:
+        """Keep the names of slots that have none yet; count collisions."""
+
         def new(at: int) -> int:
             slot = int(rows.indices[at])
             if slot in self.kept:
                 self.collisions += 1
-            elif self.taken < self.room:
+            elif self.taken < self.capacity_bytes:
                 name = name_of(at)
                 self.kept[slot] = name
                 self.taken += len(name) + NAME_OVERHEAD_BYTES
             return 0
 
-        if self.table.count * 32 < self.room:
+        if self.table.count * 32 < self.capacity_bytes:
             self.table.numbers_of(hashes, new)

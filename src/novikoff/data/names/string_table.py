@@ -1,7 +1,7 @@
-"""Texts and their numbers, in the order in which they came: an exact table for compiled code.
+"""Exact hash table that numbers texts in order of first appearance, for compiled code.
 
-A text is found by its hash and then compared byte by byte: two texts are never taken for one, whoever chose them. The
-hash has a seed of its own in each process, so that nobody can make many texts fall on one place beforehand.
+Texts with equal hashes are compared byte by byte, so that two texts are never confused. The hash has a random seed in
+each process: clients can't choose texts that collide.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from novikoff._compiled.jit import compiled
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.byte_scan import PADDING_BYTES, load_word
 from novikoff._compiled.simd.dot import get_unchecked
-from novikoff.data.names.dictionary import EMPTY_ENTRY, probe_start
+from novikoff.data.names.dictionary import EMPTY_ENTRY, HashTable, insert_hash, probe_start
 from novikoff.data.names.hashing import hash_bytes
 
-SPAN_LENGTH_BITS = 16  # bits for the length of a text: a span is its beginning, shifted by so many, and its length
+SPAN_LENGTH_BITS = 16  # a span is the start of a text, shifted by this, plus its length
 MAX_TEXT_BYTES = (1 << SPAN_LENGTH_BITS) - 1
 HASH_SEED = np.array([secrets.randbits(64)], np.uint64)
 
@@ -28,7 +28,7 @@ class StringTableArrays(NamedTuple):
     keys: NDArray[np.uint64]
     numbers: NDArray[np.int64]
     spans: NDArray[np.int64]
-    """Where each text stands in `letters`, by its number."""
+    """The span of each text in `letters`, by its number."""
     letters: NDArray[np.uint8]
 
 
@@ -48,7 +48,7 @@ def equal_text(text: NDArray[np.uint8], s: int, letters: NDArray[np.uint8], a: i
 
 @compiled
 def look_up_text(h: Any, text: NDArray[np.uint8], span: int, table: StringTableArrays) -> int:
-    """The number of a text; EMPTY_ENTRY for one that is new."""
+    """Return the number of a text; EMPTY_ENTRY for a new one."""
     size = len(table.keys)
     at = probe_start(h, size)
     while table.numbers[at] != EMPTY_ENTRY:
@@ -73,7 +73,7 @@ def look_up_texts(
     unknown: int,
     out: NDArray[np.uint32],
 ) -> int:
-    """The number of each text, or `unknown`; returns how many are not known."""
+    """Write the number of each text, or `unknown`; return how many are unknown."""
     missing = 0
     for k in range(len(hashes)):
         number = look_up_text(hashes[k], text, spans[k], table)
@@ -86,34 +86,28 @@ def look_up_texts(
 
 @compiled
 def insert_texts(first: int, last: int, seed: NDArray[np.uint64], table: StringTableArrays) -> None:
-    """Enters the texts with these numbers, whose letters are there."""
-    size = len(table.keys)
+    """Enter the texts first … last − 1, whose bytes are in the table already."""
     for number in range(first, last):
         begin, length = table.spans[number] >> SPAN_LENGTH_BITS, table.spans[number] & MAX_TEXT_BYTES
         h = hash_bytes(table.letters, begin, begin + length, seed[0])
-        at = probe_start(h, size)
-        while table.numbers[at] != EMPTY_ENTRY:
-            at = (at + 1) & (size - 1)
-        table.keys[at] = h
-        table.numbers[at] = number
+        insert_hash(h, number, table.keys, table.numbers)
 
 
-class StringTable:
+class StringTable(HashTable):
+    """Exact numbers of texts; the texts are stored one after another in `letters`."""
+
     def __init__(self) -> None:
-        self.count = self.used = 0
+        super().__init__()
+        self.used = 0
         self.spans = np.zeros(512, np.int64)
         self.letters = np.zeros(1 << 14, np.uint8)
-        self._lay_out(1024)
-
-    def _lay_out(self, size: int) -> None:
-        self.keys, self.numbers = np.zeros(size, np.uint64), np.full(size, EMPTY_ENTRY, np.int64)
 
     @property
-    def book(self) -> StringTableArrays:
+    def arrays(self) -> StringTableArrays:
         return StringTableArrays(self.keys, self.numbers, self.spans, self.letters)
 
     def add(self, texts: Sequence[bytes]) -> None:
-        """Texts that are new, each with the next number. One that is too long to be asked for takes its number, too."""
+        """Add new texts, which get the next numbers. A text above MAX_TEXT_BYTES takes a number but is never found."""
         stored = [text if len(text) <= MAX_TEXT_BYTES else b"" for text in texts]
         total, more = sum(map(len, stored)), self.count + len(stored)
         if PADDING_BYTES + self.used + total + PADDING_BYTES > len(self.letters):
@@ -127,13 +121,13 @@ class StringTable:
         first, self.count, self.used = self.count, more, self.used + total
         if 2 * more > len(self.keys):
             first = 0
-            self._lay_out(1 << (4 * more - 1).bit_length())
-        insert_texts(first, more, HASH_SEED, self.book)
+            self._allocate(1 << (4 * more - 1).bit_length())
+        insert_texts(first, more, HASH_SEED, self.arrays)
 
     def find(self, hashes: Any, text: Any, spans: Any, unknown: int) -> tuple[NDArray[np.uint32], int]:
-        """The number of each of these texts, `unknown` for those that are not known; and how many these are."""
+        """Return the number of each text, `unknown` for those not in the table, and how many of these there are."""
         out = np.empty(len(hashes), np.uint32)
-        return out, look_up_texts(hashes, text, spans, self.book, unknown, out)
+        return out, look_up_texts(hashes, text, spans, self.arrays, unknown, out)
 
 
 def _grow_array(array: NDArray[Any], size: int) -> NDArray[Any]:

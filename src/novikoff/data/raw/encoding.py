@@ -1,15 +1,15 @@
-"""Raw rows for a model that was trained from files: the features that its reader would have made of them.
+"""Raw rows for a model that was trained from files: encodes them into the features that its reader would make.
 
 A raw row is a dict of column → value, a text, or a row of a data frame or an Arrow table. It is written as one record
-of the model's format, and the parser of that format reads it: there is one encoding, for files and for rows. Tables of
-many rows go to the parser of Parquet files instead where pyarrow is installed.
+of the model's format and parsed by its parser: files and rows share one encoding. With pyarrow, large tables go to the
+Parquet parser instead.
 
     table (CSV, TSV, Parquet)   {"age": 41, "job": "nurse"}; columns are matched by name
     JSON lines                  the object of a line
     text                        the text, without a label
-    vw, svmlight                a line; the label may be left out
+    vw, svmlight                a line; the label is optional
 
-How values become cells, and which are missing: see `raw_records.py`.
+How values become cells, and which are missing: see `records.py`.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from novikoff.data.text_source import TextBlock
 from novikoff.errors import InputError, UnknownColumnsWarning, find_user_stacklevel
 
 SINGLE_ROW_BYTES = 1 << 12
-"""Bytes of text for a single row: longer ones get a larger block."""
+"""Initial block size for single rows, in bytes of text."""
 CHUNK_BYTES = 1 << 18
-"""Bytes of text that are parsed at once, of many rows."""
+"""Bytes of text that are parsed at once, for many rows."""
 MAX_KNOWN_HASHES = 1 << 20
 MAX_UNKNOWN_SHOWN = 8
 
 
 class EncodedRows(NamedTuple):
-    """Some rows, and the number of columns that there are with them."""
+    """Some rows, and the number of columns of the model with them."""
 
     rows: Rows
     features: int
 
 
 class Encoding:
-    """How a model encodes raw rows; made from the settings of its reader, which the model file holds."""
+    """The encoding of a model's raw rows, built from the reader settings in its file."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
@@ -73,15 +73,16 @@ class Encoding:
         return not self.writer.format.bits_used and self.writer.format.columns is None
 
     def check(self, features: int) -> None:
-        """Raise InputError where a model with so many features can't have been read in this way. Parsers don't check
-        bounds: settings from a file that may have been made by hand are checked here."""
+        """Raise InputError where a model with this number of features can't have these settings.
+
+        Parsers don't check bounds, and the settings may come from a manipulated file.
+        """
         self.writer.check(features, self.map)
 
     # --- One row ---
 
     def example(self, x: Any) -> Any:
-        """Return one row as `learn_one` takes it: an array, or a dict of column or name → value. Whatever is not a raw
-        row is returned as it is."""
+        """Return a raw row as `learn_one` takes it: an array, or a dict of column or name → value; else x unchanged."""
         record = self.writer.record(x)
         if record is None:
             return x
@@ -103,7 +104,7 @@ class Encoding:
             return found
 
     def _map_names(self, columns: list[int]) -> Sequence[Any]:
-        """The columns of a map by name, where they have names in the model."""
+        """Return the names of mapped columns, where the model has names."""
         names = self.writer.format.columns
         if self.map is None or self.map.bits is not None or names is None:
             return columns
@@ -112,7 +113,7 @@ class Encoding:
     # --- Many rows ---
 
     def takes(self, X: Any) -> bool:
-        """Whether X is many raw rows, and not an array or a matrix of features."""
+        """Return whether X is many raw rows, not an array or a matrix of features."""
         return self.writer.takes(X)
 
     def batches(self, X: Any, names: FeatureNames | None, *, learns: bool = False) -> Iterator[EncodedRows]:
@@ -176,7 +177,7 @@ class Encoding:
     def _with_columns(
         self, block: TextBlock, parsed: ParsedBlock, rows: Sparse, columns_of: Callable[[list[str]], NDArray[np.uint32]]
     ) -> Sparse:
-        """The rows with the model's columns in place of hashes. New names are added in the order in which they come."""
+        """Return the rows with the model's columns in place of hashes. New names are added in order of appearance."""
         hashes = parsed.hashes[: int(rows.starts[-1])]
         distinct, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         order = np.argsort(first)
@@ -186,10 +187,10 @@ class Encoding:
         found = rows._replace(indices=columns[inverse.reshape(-1)], values=rows.values[: len(hashes)])
         if len(set(names)) == len(names):
             return found
-        return canonicalize(found, 0, count_rows(found), int(columns.max()) + 1)  # two features are spelled alike
+        return canonicalize(found, 0, count_rows(found), int(columns.max()) + 1)  # two features have the same name
 
     def _spelled(self, block: TextBlock, parsed: ParsedBlock, hashes: list[int], places: Iterable[int]) -> list[str]:
-        """The names of terms, by their hashes and their numbers in the block."""
+        """Return the names of terms, from their hashes and their numbers in the block."""
         known = self._names
         if len(known) > MAX_KNOWN_HASHES:
             known.clear()
@@ -260,7 +261,7 @@ def concatenate_rows(parts: Sequence[Any]) -> Rows:
 
 
 class _EncoderSlot:
-    """A block with a parser for it. Threads use different ones."""
+    """A block with a parser for it, for one thread at a time."""
 
     def __init__(self, encoding: Encoding, size: int) -> None:
         self.block = TextBlock(size)
@@ -277,7 +278,7 @@ class _EncoderSlot:
 
     @property
     def arrow(self) -> Parser:
-        """For record batches."""
+        """The parser for record batches."""
         if self._arrow is None:
             self._arrow = self.encoding.writer.arrow_format().parser(named=False, unlabelled=True)
         return self._arrow
@@ -285,7 +286,7 @@ class _EncoderSlot:
     @property
     def mapper(self) -> Mapper:
         if self._mapper is None:
-            assert self.encoding.map is not None  # noqa: S101 - asked for only where there is one
+            assert self.encoding.map is not None  # noqa: S101 - used only with a feature map
             self._mapper = Mapper(self.encoding.map)
         return self._mapper
 
@@ -301,7 +302,7 @@ class _EncoderSlot:
 
 
 class _EncoderPool:
-    """Places that are not in use at the moment."""
+    """A pool of unused slots."""
 
     def __init__(self, encoding: Encoding, size: int) -> None:
         self.encoding, self.size = encoding, size
@@ -309,7 +310,7 @@ class _EncoderPool:
 
     @contextmanager
     def place(self) -> Iterator[_EncoderSlot]:
-        """A place for this thread alone. One that was left by an error is not used again."""
+        """Lend a slot to this thread. After an error it is not used again."""
         try:
             taken = self.free.pop()
         except IndexError:
@@ -319,13 +320,13 @@ class _EncoderPool:
 
 
 def _check_parsed(parsed: ParsedBlock, count: int, done: int | None) -> ParsedBlock:
-    """What was parsed, with a row for each of `count` records; InputError for the first that could not be parsed."""
+    """Return the parsed rows, one for each of `count` records; raise InputError for the first bad one."""
     if parsed.problems:
         first = parsed.problems[0]
         where = "" if done is None else f"Row {done + first.line}: "
         raise InputError(where + (first.sentence if where else first.sentence[:1].upper() + first.sentence[1:]))
     rows = parsed.rows
-    if isinstance(rows, Sparse) and count_rows(rows) < count:  # empty texts are no records, but rows without features
+    if isinstance(rows, Sparse) and count_rows(rows) < count:  # empty texts make no record, but must make an empty row
         lengths = np.zeros(count, np.int64)
         lengths[parsed.line_of] = np.diff(rows.starts)
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
@@ -334,7 +335,7 @@ def _check_parsed(parsed: ParsedBlock, count: int, done: int | None) -> ParsedBl
 
 
 def _build_column_finder(names: FeatureNames | None) -> Callable[[list[str]], NDArray[np.uint32]]:
-    """Columns of names; those that were never learned get columns behind the others."""
+    """Return a function from names to columns; unknown names get columns behind the known ones."""
 
     def find(wanted: list[str]) -> NDArray[np.uint32]:
         known = {} if names is None else names.columns
@@ -354,6 +355,6 @@ def _build_column_adder(names: FeatureNames | None) -> Callable[[list[str]], NDA
     return (FeatureNames() if names is None else names).add
 
 
-def _build_map(settings: dict[str, Any], settled: Format) -> MapSpec | None:
+def _build_map(settings: dict[str, Any], fmt: Format) -> MapSpec | None:
     chosen = settings.get("feature_map")
-    return None if chosen is None else MapSpec.spelled(chosen, settings.get("feature_map_bits") or settled.bits_used)
+    return None if chosen is None else MapSpec.parse(chosen, settings.get("feature_map_bits") or fmt.bits_used)

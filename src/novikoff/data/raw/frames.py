@@ -1,6 +1,6 @@
-"""Data frames of pandas and polars, tables of Arrow, and lists, arrays and Series of raw rows, by duck typing.
+"""Access to data frames of pandas and polars, Arrow tables, and sequences of raw rows, by duck typing.
 
-None of these libraries is imported here.
+None of these libraries is imported.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from novikoff.data.names.column_names import make_names_unique
 from novikoff.data.raw.values import is_missing
 
 CELLS_PER_CHUNK = 1 << 17
-"""Cells of a table that are taken at once."""
+"""Cells of a table that are converted at once."""
 NUMERIC_DTYPE_KINDS = "biuf"
 
 
 def is_list(X: Any) -> bool:
-    """Whether X is a list, or a Series or an array of Python's objects or texts, but not of numbers."""
+    """Return whether X is a list, or a Series or an array of Python objects or texts, but not of numbers."""
     if isinstance(X, np.ndarray):
         return X.ndim == 1 and X.dtype.kind in "OU"
     return isinstance(X, list | tuple) or (_get_lister(X) is not None and not hasattr(X, "columns"))
 
 
 def _get_lister(X: Any) -> Any:
-    """What makes a list of a Series or an array of Arrow."""
+    """Return the method that converts a Series or an Arrow array to a list."""
     return getattr(X, "to_list", None) or getattr(X, "to_pylist", None)
 
 
@@ -42,7 +42,7 @@ def find_first_value(X: Any) -> Any:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a data frame of pandas or polars, or a table or record batch of Arrow."""
+    """Return whether X is a data frame of pandas or polars, or an Arrow table or record batch."""
     return hasattr(X, "columns") and (hasattr(X, "to_dict") or hasattr(X, "to_pylist"))
 
 
@@ -62,7 +62,7 @@ def get_length(X: Any) -> int:
 
 
 def get_column(X: Any, k: int) -> Any:
-    """Column k, as pyarrow takes it."""
+    """Return column k in a form that pyarrow accepts."""
     if is_arrow(X):
         return X.column(k)
     if hasattr(X, "iloc"):
@@ -71,7 +71,7 @@ def get_column(X: Any, k: int) -> Any:
 
 
 def iter_rows(X: Any) -> Iterator[dict[Any, Any]]:
-    """Dicts, for some rows at a time."""
+    """Yield the rows as dicts, converted in chunks."""
     rows = max(1, CELLS_PER_CHUNK // max(1, len(get_frame_columns(X))))
     for start in range(0, get_length(X), rows):
         if hasattr(X, "iloc"):
@@ -83,12 +83,12 @@ def iter_rows(X: Any) -> Iterator[dict[Any, Any]]:
 
 
 def is_text_column(X: Any, k: int) -> bool:
-    """Whether column k of a frame is texts or categories."""
+    """Return whether column k of a frame is texts or categories."""
     return classify_column(X, k) == "text"
 
 
 def classify_column(X: Any, k: int) -> str:
-    """What the values of column k of a frame are: number, text or other, such as dates and lists."""
+    """Return the kind of column k of a frame: number, text, or other, such as dates and lists."""
     if hasattr(X, "iloc"):
         return _classify_pandas_column(X.iloc[:, k])
     name = str(X.schema.field(k).type if hasattr(X, "to_pylist") else X.dtypes[k]).lower()

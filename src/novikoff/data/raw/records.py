@@ -1,7 +1,7 @@
-"""Raw rows written as records of a format, which its parser reads. There is a writer for each kind of format.
+"""Writers that turn raw rows into records of a format, for its parser. There is one for each kind of format.
 
-The label column is ignored. Columns that are absent, None and NaN are missing values. A category that is given as a
-whole float, such as 3.0, is spelled as the integer 3. The name of a feature, such as {"job=nurse": 1}, is that feature.
+The label column is ignored. Absent columns, None and NaN are missing values. A category given as a whole float, such as
+3.0, is written as the integer 3. The name of a feature, such as {"job=nurse": 1}, sets that feature.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ NON_FORMAT_SETTINGS = ("feature_map", "feature_map_bits", "encoding")
 
 
 class RecordWriter(ABC):
-    """Writes raw rows as records of a format."""
+    """Base class of writers of raw rows."""
 
     accepts_dicts = False
     format: Format
-    """What parses the records."""
+    """The format that parses the records."""
 
     @abstractmethod
     def record(self, x: Any) -> Any:
-        """One raw row, ready for `line`; None where x is not a raw row."""
+        """Return one raw row, ready for `line`; None where x is not a raw row."""
 
     @abstractmethod
     def line(self, record: Any) -> bytes:
-        """The record as text."""
+        """Return the record as text."""
 
     def takes(self, X: Any) -> bool:
         return is_list(X) and len(X) > 0 and self.record(find_first_value(X)) is not None
@@ -70,37 +70,37 @@ class RecordWriter(ABC):
         for k, x in enumerate(list_values(X)):
             record = self.record(x)
             if record is None:
-                raise InputError(f"Row {k}: rows must all be of one kind, but this one is a {type(x).__name__}.")
+                raise InputError(f"Row {k}: rows must all be of one kind, got a {type(x).__name__}.")
             yield record
 
     def check(self, features: int, chosen: MapSpec | None) -> None:
-        """Raise InputError where settings don't fit together, or not to a model with so many features."""
-        settled: Any = self.format
-        bits = settled.bits_used
+        """Raise InputError where settings are inconsistent, or don't fit a model with this number of features."""
+        fmt: Any = self.format
+        bits = fmt.bits_used
         for name, least, most in (
             ("hash_bits", 0, MAX_HASH_BITS),
             ("word_ngrams", 1, MAX_WORD_NGRAM),
             ("char_ngrams", 0, MAX_CHAR_NGRAM),
         ):
-            value = getattr(settled, name, None)
+            value = getattr(fmt, name, None)
             if value is not None and not (type(value) is int and least <= value <= most):
-                raise InputError(f"The {name} of the encoding must be from {least} to {most}, but are {value!r}.")
-            if value is None and name != "hash_bits" and hasattr(settled, name):
+                raise InputError(f"The {name} of the encoding must be from {least} to {most}, got {value!r}.")
+            if value is None and name != "hash_bits" and hasattr(fmt, name):
                 raise InputError(f"The {name} of the encoding must be a number.")
         for name, allowed in (("term_weighting", SCALES), ("missing", MISSING_VALUES)):
-            if getattr(settled, name, allowed[0]) not in allowed:
+            if getattr(fmt, name, allowed[0]) not in allowed:
                 raise InputError(f"The {name} of the encoding must be one of {', '.join(allowed)}.")
-        if not all(2 <= len(letters) <= 3 and letters.isascii() for letters in getattr(settled, "interactions", ())):
+        if not all(2 <= len(letters) <= 3 and letters.isascii() for letters in getattr(fmt, "interactions", ())):
             raise InputError("The interactions of the encoding must be two or three letters each.")
         if bits and chosen is None and features != 1 << bits:
-            raise InputError(f"An encoding with {bits} bits is for {1 << bits:,} features, but there are {features:,}.")
+            raise InputError(f"An encoding with {bits} bits needs {1 << bits:,} features, got {features:,}.")
         if bits and chosen is not None and features > chosen.columns(1 << bits):
             raise InputError(f"The map of the encoding has fewer columns than there are features ({features:,}).")
         if chosen is not None and chosen.bits is not None and features != 1 << chosen.bits:
-            raise InputError(f"A map with {chosen.bits} bits is for {1 << chosen.bits:,} features, not {features:,}.")
+            raise InputError(f"A map with {chosen.bits} bits needs {1 << chosen.bits:,} features, got {features:,}.")
 
     def record_batches(self, X: Any) -> Iterator[Any] | None:
-        """Record batches with the columns of the table, where X can be read so."""
+        """Return record batches with the columns of the table, where X can be read this way."""
         return None
 
     def arrow_format(self) -> Format:
@@ -108,10 +108,10 @@ class RecordWriter(ABC):
 
 
 class LineWriter(RecordWriter):
-    """Of formats without columns: vw and svmlight."""
+    """Writer for formats without columns: vw and svmlight."""
 
-    def __init__(self, settled: Format) -> None:
-        self.format = settled
+    def __init__(self, fmt: Format) -> None:
+        self.format = fmt
 
     def record(self, x: Any) -> Any:
         return x if isinstance(x, str) else None
@@ -121,17 +121,17 @@ class LineWriter(RecordWriter):
 
 
 class TextWriter(RecordWriter):
-    """Of labelled text. Each gets a label, which nothing looks at: then it is parsed as it would be in a file."""
+    """Writer for labelled text. A dummy label makes the text parse as in a file."""
 
-    def __init__(self, settled: Any) -> None:
-        self.format: Any = settled
-        self.label = "x\t" if settled.separator == "tab" else "x "
+    def __init__(self, fmt: Any) -> None:
+        self.format: Any = fmt
+        self.label = "x\t" if fmt.separator == "tab" else "x "
 
     def record(self, x: Any) -> Any:
         return x if isinstance(x, str) else None
 
     def line(self, record: str) -> bytes:
-        # An empty line is no record: see `_checked`.
+        # An empty line makes no record: see `encoding._check_parsed`.
         return encode_utf8(self.label + record.replace("\n", " ")) + b"\n" if record.strip(_BLANKS) else b"\n"
 
     def check(self, features: int, chosen: MapSpec | None) -> None:
@@ -155,12 +155,12 @@ _BLANKS = "".join(map(chr, range(33)))
 
 
 class ObjectWriter(RecordWriter):
-    """Of JSON lines."""
+    """Writer for JSON lines."""
 
     accepts_dicts = True
 
-    def __init__(self, settled: Format) -> None:
-        self.format = settled
+    def __init__(self, fmt: Format) -> None:
+        self.format = fmt
 
     def record(self, x: Any) -> Any:
         return x if isinstance(x, str) else as_mapping(x)
@@ -185,23 +185,23 @@ class ObjectWriter(RecordWriter):
 
 
 class TableWriter(RecordWriter):
-    """Of CSV, TSV and Parquet: cells in the order of the columns, with commas between them."""
+    """Writer for CSV, TSV and Parquet: comma-separated cells in the order of the columns."""
 
     accepts_dicts = True
 
-    def __init__(self, settled: Any, unknown: Callable[[Any], None]) -> None:
+    def __init__(self, fmt: Any, unknown: Callable[[Any], None]) -> None:
         csv: Any = formats.get_format_class("csv")
-        fields = asdict(settled) | {"delimiter": ","}
-        # Cells are written here as most files have them, whatever the files of the model were like.
+        fields = asdict(fmt) | {"delimiter": ","}
+        # Cells are written with standard quoting and encoding, whatever the files of the model used.
         fields |= {name: usual for name, usual in (("quote", '"'), ("encoding", None)) if name in fields}
-        self.format: Any = replace(settled, **fields) if isinstance(settled, csv) else csv(**fields)
+        self.format: Any = replace(fmt, **fields) if isinstance(fmt, csv) else csv(**fields)
         self.unknown = unknown
-        self.places = {name: column for column, name in enumerate(settled.names)}
-        self.numeric, self.target = settled.numeric, settled.target
-        self.texts, self.weight = getattr(settled, "texts", ()), getattr(settled, "weight", None)
-        ignored = {self.target, self.weight, *getattr(settled, "ignored", ())}
+        self.places = {name: column for column, name in enumerate(fmt.names)}
+        self.numeric, self.target = fmt.numeric, fmt.target
+        self.texts, self.weight = getattr(fmt, "texts", ()), getattr(fmt, "weight", None)
+        ignored = {self.target, self.weight, *getattr(fmt, "ignored", ())}
         self.features = frozenset(column for column in self.places.values() if column not in ignored)
-        self.empty = ["1" if column == self.weight else "" for column in range(len(settled.names))]
+        self.empty = ["1" if column == self.weight else "" for column in range(len(fmt.names))]
 
     def record(self, x: Any) -> Any:
         return as_mapping(x)
@@ -230,24 +230,24 @@ class TableWriter(RecordWriter):
         return quote_cell(format_category(value))
 
     def _put_feature(self, cells: list[str], name: Any, value: Any) -> None:
-        """A key that is no column: the name of a feature, such as job=nurse, or unknown."""
+        """Set a feature by its name, such as job=nurse; report other keys as unknown."""
         column, text = self._feature(name)
         if column < 0:
             self.unknown(name)
         elif not is_missing(value) and value != 0:
-            spelled = quote_cell(text)
+            cell = quote_cell(text)
             if isinstance(value, str) or value != 1:
-                raise InputError(f"{name!r} is a category, which is there (1) or not (0), but its value is {value!r}.")
+                raise InputError(f"{name!r} is a category, whose value must be 1 or 0, got {value!r}.")
             if column in self.texts:
-                spelled = quote_cell(f"{unquote_cell(cells[column])} {text}")
-            elif cells[column] not in ("", spelled):
+                cell = quote_cell(f"{unquote_cell(cells[column])} {text}")
+            elif cells[column] not in ("", cell):
                 raise InputError(
-                    f"Column {self.format.names[column]!r} has one category in each row, but {name!r} is a second one."
+                    f"Column {self.format.names[column]!r} takes one category per row, got a second one, {name!r}."
                 )
-            cells[column] = spelled
+            cells[column] = cell
 
     def _feature(self, name: Any) -> tuple[int, str]:
-        """The column of a category, and the category; −1 where there is none of that name."""
+        """Return the column of a category and the category, by the feature's name; −1 for an unknown name."""
         at = name.find("=") if isinstance(name, str) else -1
         while at >= 0:
             column = self.places.get(name[:at], -1)
@@ -261,10 +261,10 @@ class TableWriter(RecordWriter):
         names, numeric, target = self.format.names, self.numeric, self.target
         fits = len(names) == len(numeric) == len(self.places) >= 2 and type(target) is int and 0 <= target < len(names)
         if not fits or not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
-            raise InputError("The columns of the encoding don't fit together.")
+            raise InputError("The columns of the encoding are inconsistent.")
         chosen_columns = [*self.texts, *self.format.ignored, *([] if self.weight is None else [self.weight])]
         if not all(type(column) is int and 0 <= column < len(names) for column in chosen_columns):
-            raise InputError("The columns of the encoding don't fit together.")
+            raise InputError("The columns of the encoding are inconsistent.")
         if self.format.missing not in MISSING_VALUES or not (
             self.format.hash_bits is None or type(self.format.hash_bits) is int
         ):
@@ -279,8 +279,10 @@ class TableWriter(RecordWriter):
         return super().takes(X) or (is_frame(X) and self._named(get_frame_columns(X)) is not None)
 
     def _named(self, columns: list[Any]) -> list[Any] | None:
-        """The names of a frame's columns. Where none of them is known and all are numbers, they stand for the columns
-        of the file in order; None where that can't be."""
+        """Return the names of a frame's columns; None where they can't be matched.
+
+        Where no name is known and all are numbers, they stand for the columns of the file in order.
+        """
         named = [name if isinstance(name, str) else str(name) for name in columns]
         known = self.format.header and any(name in self.places for name in named)
         if known or any(isinstance(name, str) for name in columns):
@@ -300,7 +302,7 @@ class TableWriter(RecordWriter):
         return named
 
     def _is_known(self, name: str) -> bool:
-        """Whether this is a column of features, or the name of a feature."""
+        """Return whether this is a feature column, or the name of a feature."""
         return self.places.get(name, -1) in self.features or self._feature(name)[0] >= 0
 
     def records(self, X: Any) -> Iterator[Any]:
@@ -350,10 +352,10 @@ class TableWriter(RecordWriter):
             yield arrow.RecordBatch.from_arrays(parts, list(self.places))
 
     def _array(self, arrow: Any, column: int, values: Any) -> Any:
-        """A column for the parser of Parquet; None where it must be read as text."""
+        """Return a column for the Parquet parser; None where it must be read as text."""
         try:
             array = values if hasattr(values, "type") else arrow.array(values, from_pandas=True)
-        except (arrow.ArrowException, TypeError, ValueError, OverflowError):  # of several kinds
+        except (arrow.ArrowException, TypeError, ValueError, OverflowError):  # pyarrow raises any of them
             return None
         types = arrow.types
         kind = array.type.value_type if types.is_dictionary(array.type) else array.type
@@ -365,7 +367,7 @@ class TableWriter(RecordWriter):
 
 
 def _to_categories(arrow: Any, array: Any) -> Any:
-    """Numbers and other values as texts, each spelled once."""
+    """Convert numbers and other values to texts, each distinct value once."""
     if isinstance(array, arrow.ChunkedArray):
         array = array.combine_chunks()
         array = array.chunk(0) if isinstance(array, arrow.ChunkedArray) else array
@@ -375,22 +377,22 @@ def _to_categories(arrow: Any, array: Any) -> Any:
 
 
 def build_writer(settings: dict[str, Any], unknown: Callable[[Any], None]) -> Any:
-    """What writes raw rows for the format with these settings."""
+    """Return the writer for the format with these settings."""
     before = {name: value for name, value in settings.items() if name not in NON_FORMAT_SETTINGS}
     name = before.pop("format")
-    settled = formats.get_format_class(name).from_settings(before)
+    fmt = formats.get_format_class(name).from_settings(before)
     if name in ("csv", "tsv", "parquet"):
-        return TableWriter(settled, unknown)
-    return {"jsonl": ObjectWriter, "text": TextWriter}.get(name, LineWriter)(settled)
+        return TableWriter(fmt, unknown)
+    return {"jsonl": ObjectWriter, "text": TextWriter}.get(name, LineWriter)(fmt)
 
 
 def _list_fields(kind: Any) -> set[str]:
-    """The names of a record's fields."""
+    """Return the names of a dataclass's fields."""
     return {name for base in kind.__mro__ for name in vars(base).get("__annotations__", {})}
 
 
 def as_mapping(x: Any) -> Mapping[str, Any] | None:
-    """A raw row as a mapping: a dict with names, a list of names, a row of a pandas frame. None for anything else."""
+    """Return a raw row as a mapping: a dict with names, a list of names, a row of a pandas frame; None for others."""
     if isinstance(x, Mapping):
         return x if not x or isinstance(next(iter(x)), str) else None
     if isinstance(x, list | tuple):
@@ -401,7 +403,7 @@ def as_mapping(x: Any) -> Mapping[str, Any] | None:
 
 
 def count_names(names: Sequence[Any]) -> dict[str, int]:
-    """A list of names: each is worth 1 as often as it is there."""
+    """Return how often each name occurs in a list."""
     found: dict[str, int] = {}
     for name in names:
         found[name] = found.get(name, 0) + 1

@@ -1,8 +1,8 @@
-"""How raw rows that a model is fitted to are encoded: a data frame with texts and categories, dicts, or texts.
+"""Inference of the encoding of raw rows that a model is fitted to: data frames, dicts or texts.
 
-A column is numeric where its values are numbers or truth values, and categorical otherwise, unless `with_columns` says
-otherwise. The settings that are found are those of a CSV file with these columns, or of labelled text: the model keeps
-them, and takes such rows, and such files, ever after. A table has a column for the label, which rows need not have.
+A column is numeric if its values are numbers or truth values, else categorical, unless `with_columns` overrides it. The
+inferred settings are those of a CSV file with these columns, or of labelled text. The model keeps them, and takes such
+rows and such files from then on. The table has a column for the label, which rows need not have.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from novikoff.errors import DoubtfulColumnsWarning, InputError, find_user_stackl
 if TYPE_CHECKING:
     from novikoff.data.options import ReadOptions
 
-MAX_SURVEYED_ROWS = 1000  # rows
+MAX_SURVEYED_ROWS = 1000
 
 
 class RawRows(NamedTuple):
-    """Rows, and what was said of their columns."""
+    """Rows, with options for their columns."""
 
     X: Any
     options: ReadOptions
@@ -48,7 +48,7 @@ def with_columns(
     char_ngrams: int | None = None,
     term_weighting: str | None = None,
 ) -> RawRows:
-    """Return rows to be fitted, with what is said of their columns; the names are those of the command line's options.
+    """Attach options for columns to rows that are fitted; they are named like those of the command line.
 
     >>> from novikoff import Auto, with_columns
     >>> rows = [{"size": 3, "zip": 50667, "about": "red wine"}, {"size": 4, "zip": 50668, "about": "white bread"}]
@@ -73,12 +73,12 @@ def with_columns(
     return RawRows(X, check_options(options))
 
 
-def _as_tuple(said: str | Sequence[str]) -> tuple[str, ...]:
-    return (said,) if isinstance(said, str) else tuple(said)
+def _as_tuple(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def is_raw(X: Any) -> bool:
-    """Whether X is rows that must be encoded, and not numbers."""
+    """Return whether X is rows that must be encoded, not numbers."""
     if isinstance(X, RawRows):
         return True
     if isinstance(X, list | tuple) and X:
@@ -98,7 +98,7 @@ def is_raw(X: Any) -> bool:
 
 
 def infer_encoding(X: Any, *, warns: bool) -> tuple[Any, dict[str, Any]]:
-    """Return the rows themselves, and the settings of their encoding; `warns` of doubtful columns."""
+    """Return the rows, and the settings of their encoding; `warns` enables warnings about doubtful columns."""
     from novikoff.data.formats.text import Text
     from novikoff.data.options import ReadOptions
 
@@ -106,9 +106,9 @@ def infer_encoding(X: Any, *, warns: bool) -> tuple[Any, dict[str, Any]]:
     if not is_frame(rows):
         first = find_first_value(rows)
         if isinstance(first, str):
-            return rows, Text.settled(options, b"x\ty\n", "X").settings()
+            return rows, Text.from_options(options, b"x\ty\n", "X").settings()
         if not isinstance(first, Mapping):
-            raise InputError("Raw rows are a data frame, a list of dicts with names as keys, or a list of texts.")
+            raise InputError("Raw rows must be a data frame, a list of dicts with names as keys, or a list of texts.")
     return rows, _infer_table(rows, options, warns).settings()
 
 
@@ -128,7 +128,7 @@ def _infer_table(rows: Any, options: ReadOptions, warns: bool) -> Any:
     else:
         odd = next((k for k, row in enumerate(rows) if not isinstance(row, Mapping)), None)
         if odd is not None:
-            raise InputError(f"Row {odd}: rows must all be dicts, but this one is a {type(rows[odd]).__name__}.")
+            raise InputError(f"Row {odd}: rows must all be dicts, got a {type(rows[odd]).__name__}.")
         names = list(dict.fromkeys(name for row in rows for name in row))
         columns = {name: [row.get(name) for row in rows] for name in names}
         numeric = [not any(isinstance(value, str) for value in columns[name]) for name in names]
@@ -147,7 +147,7 @@ def _infer_table(rows: Any, options: ReadOptions, warns: bool) -> Any:
     for c in table.features if is_frame(rows) else ():
         if classify_column(rows, c) == "other":
             raise InputError(
-                f"Column {names[c]!r} has neither numbers nor texts: make numbers or texts of it, or leave it out by"
+                f"Column {names[c]!r} has neither numbers nor texts: convert it, or leave it out by"
                 f" with_columns(X, ignore={names[c]!r})."
             )
     table.opened.survey = survey

@@ -1,4 +1,4 @@
-"""Values of raw rows as they are spelled in a record: numbers, categories, JSON; and which of them are missing."""
+"""Text forms of raw values in a record (numbers, categories, JSON), and detection of missing values."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 MISSING_TYPE_NAMES = ("NAType", "NaTType")
-"""Types of pandas for missing values, which can't be compared."""
+"""Names of pandas types for missing values, which can't be compared."""
 _NEEDS_QUOTES = re.compile(r'[",\r\n]')
 
 
 def format_category(value: Any) -> str:
-    """How a category is spelled; empty where it is missing.
+    """Return the text of a category; empty where it is missing.
 
     >>> format_category("nurse"), format_category(3), format_category(3.0), format_category(None)
     ('nurse', '3', '3', '')
@@ -32,7 +32,7 @@ def format_category(value: Any) -> str:
 
 
 def format_number_cell(value: Any) -> str:
-    """A value of a column of numbers, as it is spelled in a cell."""
+    """Return the cell for a value of a numeric column."""
     if is_missing(value):
         return ""
     value = to_python(value)
@@ -43,17 +43,17 @@ def format_number_cell(value: Any) -> str:
     try:
         return repr(value if isinstance(value, int) else float(value))
     except (TypeError, ValueError, OverflowError):
-        return quote_cell(str(value))  # which the parser refuses
+        return quote_cell(str(value))  # the parser reports it
 
 
 def to_category_code(value: Any) -> Any:
-    """A number in a field of categories: whole floats are spelled as integers."""
+    """Convert whole floats in a field of categories to integers."""
     value = to_python(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def to_python(value: Any) -> Any:
-    """NumPy's numbers and texts as Python's."""
+    """Convert NumPy scalars to Python's."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -78,7 +78,7 @@ def encode_utf8(text: str) -> bytes:
 
 
 def dump_json(value: Any) -> str:
-    """JSON of values that are not Python's own; missing ones are null."""
+    """Return JSON for values of other types than Python's own; missing ones become null."""
 
     def clean(value: Any) -> Any:
         if is_missing(value):

@@ -29,9 +29,9 @@ from novikoff.errors import InputError, LabelError
 if TYPE_CHECKING:
     from novikoff.data.reader import DataReader
 
-BATCH_WORDS = 1 << 17  # of records that become one batch, 1 MB
-LINE_BITS = 40  # of a place; the bits above are the number of the file
-MAX_NUMERIC_LABELS = 4096  # that are noted: labels that are numbers can be read from their keys
+BATCH_WORDS = 1 << 17  # of the records of one batch: 1 MB
+LINE_BITS = 40  # low bits of a place, for the line; those above are the number of the file
+MAX_NUMERIC_LABELS = 4096  # that are remembered: labels that are numbers can be read from their keys
 FLOAT_ONE_BITS = int(np.ones(1).view(np.int64)[0])
 EMPTY_WORDS = np.zeros(0, np.int64)
 
@@ -47,7 +47,7 @@ class ShuffleProgress(Protocol):
 
 
 class NullShuffleProgress:
-    """A watcher that ignores everything."""
+    """A progress callback that ignores everything."""
 
     def announce(self, titles: list[str], expected: int | None, folder: str) -> None:
         return
@@ -86,7 +86,7 @@ class Shuffler:
         self.sizes, self.watcher = sizes or Sizes(), watcher or NullShuffleProgress()
         self.next_pass = 0
         self.rows = 0
-        """Of the last pass that was begun."""
+        """Number of rows of the last pass that was begun."""
         self.temporary_bytes = 0
         """The most bytes of temporary files at once."""
         self.labels: list[Any] = []
@@ -107,7 +107,7 @@ class Shuffler:
             for batch in batches:
                 count = len(batch)
                 space.batch_bytes, space.batch_rows = batch.size, count
-                buckets.add(collector.fields(batch.settled(), sort_keys(self.seed, number, rows, rows + count)))
+                buckets.add(collector.fields(batch.to_numpy(), sort_keys(self.seed, number, rows, rows + count)))
                 rows += count
                 space.text_bytes, space.batch_bytes = space.text_bytes + batch.size, 0
                 self.watcher.on_partitioned(rows, space.share())
@@ -136,20 +136,19 @@ class _TemporarySpace:
     def __init__(self, titles: list[str], size: DataSize, watcher: ShuffleProgress) -> None:
         self.titles, self.size, self.watcher = titles, size, watcher
         self.text_bytes = 0
-        """Of the batches that were added."""
+        """Of the batches added so far."""
         self.batch_bytes = self.batch_rows = 0
-        """The text, and the examples, of the batch that is being added."""
+        """Bytes of text, and number of examples, of the batch that is being added."""
         self.announced = False
 
     def share(self, added: int = 0) -> float | None:
-        """Return which share of the data has been added, with so many examples of the current batch; None where the
-        text has another size than the file."""
+        """Return the fraction of the data that has been added, with `added` examples of this batch; None if unknown."""
         text_bytes = self.text_bytes + self.batch_bytes * added / max(1, self.batch_rows)
         return min(1.0, text_bytes / self.size.total) if text_bytes and not self.size.packed else None
 
     def check(self, record_bytes: int, added: int) -> None:
-        """Announce the temporary files when the first run is written; raise InputError where there is clearly too
-        little space."""
+        """Announce the temporary files before the first run; raise InputError where there is clearly no space for
+        them."""
         if self.announced:
             return
         self.announced = True
@@ -166,7 +165,7 @@ class _TemporarySpace:
 
 
 class _RecordConverter:
-    """Takes batches apart and puts rows together to batches again; knows what records leave out."""
+    """Converts batches to records and back; keeps what records leave out."""
 
     def __init__(self, reading: DataReader, *, queries: bool) -> None:
         self.reading, self.queries = reading, queries

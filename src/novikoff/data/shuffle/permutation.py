@@ -18,7 +18,7 @@ ALGORITHM = "splitmix64-keys"
 
 MAX_SEED = 2**63 - 1
 GOLDEN, MIX_1, MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-SHUFFLE_STREAM = 0x73687566666C65  # "shuffle": keeps these draws apart from all others with the same seed
+SHUFFLE_STREAM = 0x73687566666C65  # "shuffle": makes these draws independent of all others with the same seed
 
 
 def mix64(words: Any) -> Any:

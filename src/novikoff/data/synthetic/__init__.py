@@ -1,2 +1,1 @@
-"""What generated streams are made of: `data/synthetic/concepts.py` and `data/synthetic/adversarial.py` are their
-faces."""
+"""Implementation of generated streams; `concepts.py` and `adversarial.py` are the public modules."""

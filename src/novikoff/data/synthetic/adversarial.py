@@ -1,8 +1,9 @@
-"""Worst sequences: adversaries that answer a learner, and (from `worst.py`) sequences that need not listen to one.
+"""Worst-case sequences: adversaries that react to a learner, and (from `worst_case.py`) fixed sequences.
 
-Whatever a deterministic learner predicts, the adversary says the opposite, as long as some concept of the class agrees
-with all that was said. Points that the class shatters allow that to the end: as many mistakes as points, though one
-concept was right all the time (THEORY: every learner makes at least VCdim mistakes on some sequence).
+Whatever a deterministic learner predicts, the adversary gives the opposite label, as long as some concept of the class
+agrees with all labels so far. On points that the class shatters it can do so to the end: the learner makes as many
+mistakes as there are points, though one concept is right on all of them. So every learner makes at least VCdim mistakes
+on some sequence.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ __all__ = [
 
 
 def vc_adversary(learner: Any, points: ArrayLike, hypotheses: ArrayLike | None = None) -> NDArray[np.int8]:
-    """Teaches the learner these points, each with the label that it does not expect; returns the labels.
+    """Teach the learner these points, each with the label that it does not expect; return the labels.
 
-    What it expects is what its ledger would call no mistake, found by trying on a copy: some learners (averaged ones)
-    predict otherwise than they learn. A learner without a ledger is asked by `predict`, and taken to expect +1 as long
-    as it can't answer. `hypotheses` is a finite class, the labels of each of its members in a row: a label that none of
-    them has left is not given. Without it, all labels are possible, as they are where `points` are shattered.
+    The expected label is the one that adds no mistake to the ledger, found by trying on a copy: some learners (averaged
+    ones) predict differently from how they learn. For a learner without a ledger it is the result of `predict`, and +1
+    as long as that fails. `hypotheses` is a finite class, with the labels of one member per row: a label that no
+    remaining member agrees with is not given. Without it all labels are possible, as for shattered `points`.
 
     >>> from novikoff import Perceptron
     >>> learner = Perceptron()
@@ -81,30 +82,30 @@ def _find_unexpected_label(learner: Any, point: NDArray[np.float64]) -> int:
 
 
 def half_spaces(d: int) -> NDArray[np.float64]:
-    """The origin and e_1 … e_d: d + 1 points, for half-spaces in R^d with a bias."""
+    """Return the origin and e_1 … e_d: d + 1 points, shattered by half-spaces in R^d with a bias."""
     check_integer("d, the dimension,", d, 1)
     return np.vstack([np.zeros(d), np.eye(d)])
 
 
 def disjunctions(n: int) -> NDArray[np.float64]:
-    """e_1 … e_n, for monotone disjunctions: take the attributes of the positive points."""
+    """Return e_1 … e_n, shattered by monotone disjunctions: take the attributes of the positive points."""
     check_integer("n, the number of attributes,", n, 1)
     return np.eye(n)
 
 
 def conjunctions(n: int) -> NDArray[np.float64]:
-    """All ones but for one 0, for monotone conjunctions: take the attributes that are 0 in the negative points."""
+    """Return n rows of ones with one 0 each, shattered by monotone conjunctions: take the zeros of negative points."""
     check_integer("n, the number of attributes,", n, 1)
     return 1.0 - np.eye(n)
 
 
 def intervals() -> NDArray[np.float64]:
-    """Two points of the line."""
+    """Return two points of the line, shattered by intervals."""
     return np.array([[0.0], [1.0]])
 
 
 def rectangles(d: int) -> NDArray[np.float64]:
-    """±e_1 … ±e_d: 2d points, for axis-parallel rectangles: the least one around the positive points and the origin."""
+    """Return ±e_1 … ±e_d: 2d points, shattered by axis-parallel rectangles around positive points and the origin."""
     check_integer("d, the dimension,", d, 1)
     return np.vstack([np.eye(d), -np.eye(d)])
 
@@ -122,16 +123,16 @@ class FiniteClass(NamedTuple):
     """Points, and the labels that each hypothesis gives them."""
 
     points: NDArray[np.float64]
-    """The unit vectors, one a row."""
+    """The unit vectors, one per row."""
     hypotheses: NDArray[np.int8]
-    """Row i is a monotone disjunction: of those attributes that are +1 in it."""
+    """Row i is the monotone disjunction of those attributes that are +1 in it."""
 
 
 def halving_worst_case(size: int) -> FiniteClass:
-    """A class of `size` hypotheses on which the majority errs ⌊log₂ size⌋ times, against `vc_adversary`.
+    """Return a class of `size` hypotheses on which the majority errs ⌊log₂ size⌋ times, against `vc_adversary`.
 
-    Hypothesis i says + of point j if bit j of i is set. Among 0 … h−1 the odd numbers are the minority, ⌊h/2⌋ of them,
-    and without their last bit they are 0 … ⌊h/2⌋−1 again: each mistake halves the class and leaves one like it.
+    Hypothesis i labels point j positive if bit j of i is set. Among 0 … h−1 the odd numbers are the minority, ⌊h/2⌋ of
+    them, and without their last bit they are 0 … ⌊h/2⌋−1 again: each mistake halves the class and leaves a similar one.
 
     >>> halving_worst_case(3).hypotheses.tolist()
     [[-1, -1], [1, -1], [-1, 1]]

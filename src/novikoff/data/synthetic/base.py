@@ -1,6 +1,6 @@
-"""Generated streams: batches of any size, the same examples whatever the size, in memory that stays the same.
+"""Base classes of generated streams: the same examples in batches of any size, in constant memory.
 
-Examples are made block by block, and a block's random numbers depend on the seed and the block's number only.
+Examples are drawn block by block; a block's random numbers depend only on the seed and the block's number.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from novikoff.errors import SPARSE_MATRIX_PURPOSE, InputError, import_optional
 
 RowsAndLabels = tuple[Rows, NDArray[np.int8]]
 CONCEPT_RNG, EXAMPLES_RNG, NOISE_RNG = range(3)
-"""What random numbers are for: each has its own, so that noise leaves the examples as they are."""
+"""Purposes of random numbers. Each has its own generator, so that noise does not change the examples."""
 
 
 def build_rng(seed: int, purpose: int, number: int = 0) -> Generator:
@@ -31,23 +31,23 @@ def build_rng(seed: int, purpose: int, number: int = 0) -> Generator:
 
 
 class SyntheticStream(ABC):
-    """A stream that knows its truth. Abstract: `RandomStream` and `FixedStream`."""
+    """A stream with known ground truth. Abstract: see `RandomStream` and `FixedStream`."""
 
     n: int
-    """Attributes."""
+    """Number of attributes."""
     examples: int
 
     @property
     @abstractmethod
     def truth(self) -> GroundTruth:
-        """What is known of it."""
+        """The ground truth of the stream."""
 
     @abstractmethod
     def blocks(self) -> Iterator[RowsAndLabels]:
-        """The rows and their labels, −1 and +1, from the beginning, as they are made."""
+        """Yield rows and their labels, −1 and +1, from the start, in blocks as they are drawn."""
 
     def batches(self, size: int | None = None) -> Iterator[tuple[Any, NDArray[np.int8]]]:
-        """(X, y) again and again, `size` rows at a time (the last may be fewer), or as many as are made together.
+        """Return an iterator over (X, y) of `size` rows each (the last may be smaller), by default in blocks as drawn.
 
         X is a SciPy CSR matrix of float32 for Boolean attributes and an array of float64 for real ones, y is −1 and +1.
         """
@@ -57,12 +57,12 @@ class SyntheticStream(ABC):
         return ((self._matrix(rows), y) for rows, y in blocks)
 
     def whole(self) -> tuple[Any, NDArray[np.int8]]:
-        """All of the stream as one matrix, and its labels."""
+        """Return the whole stream as one matrix, and its labels."""
         rows, y = _concatenate_blocks(list(self.blocks()))
         return self._matrix(rows), y
 
     def radius(self, bias: bool = True) -> float:
-        """The longest ‖x‖, or ‖(1, x)‖, that comes: found by going through the stream."""
+        """Return the largest ‖x‖, or ‖(1, x)‖, of the stream, by a pass over it."""
         return math.sqrt(max(_find_max_sq_norm(rows) for rows, _ in self.blocks()) + bias)
 
     def _matrix(self, rows: Rows) -> Any:
@@ -74,7 +74,7 @@ class SyntheticStream(ABC):
 
 
 class FixedStream(SyntheticStream):
-    """A stream that was worked out in full."""
+    """A stream whose examples are all in memory."""
 
     def __init__(self, rows: Sparse, y: NDArray[np.int8], truth: GroundTruth) -> None:
         self._rows, self._y, self._truth = rows, y, truth
@@ -86,16 +86,16 @@ class FixedStream(SyntheticStream):
 
     def blocks(self) -> Iterator[RowsAndLabels]:
         starts, indices, values = self._rows
-        yield Sparse(starts.copy(), indices.copy(), values.copy()), self._y.copy()  # whoever has them may change them
+        yield Sparse(starts.copy(), indices.copy(), values.copy()), self._y.copy()  # copies: callers may modify them
 
 
 class ExampleSource(Protocol):
-    """Where the examples of a `RandomStream` stream come from."""
+    """Generator of the examples of a `RandomStream`."""
 
     block_rows: int
 
     def draw(self, rng: Generator, count: int, phase: int) -> RowsAndLabels:
-        """So many rows and their true labels."""
+        """Draw `count` rows and their true labels."""
 
 
 class RandomStream(SyntheticStream):
@@ -108,7 +108,7 @@ class RandomStream(SyntheticStream):
 
     @cached_property
     def truth(self) -> GroundTruth:
-        """Made when it is asked for: the wrong labels of a long stream have to be counted."""
+        """The ground truth, computed on first use: the flipped labels of a long stream must be counted."""
         return replace(self._without_noise, flipped=self.flipped())
 
     def blocks(self) -> Iterator[RowsAndLabels]:
@@ -118,7 +118,7 @@ class RandomStream(SyntheticStream):
             yield rows, y
 
     def flipped(self, examples: int | None = None) -> int:
-        """How many of the first so many labels are wrong; without a number, of all."""
+        """Return how many of the first `examples` labels are flipped; of all by default."""
         left = self.examples if examples is None else examples
         found = 0
         for number, (_, count) in enumerate(self._plan()):
@@ -132,7 +132,7 @@ class RandomStream(SyntheticStream):
         return build_rng(self._seed, NOISE_RNG, number).random(count) < self._noise
 
     def _plan(self) -> Iterator[tuple[int, int]]:
-        """The phase and the number of rows of each block."""
+        """Yield the phase and the number of rows of each block."""
         starts = [*(phase.start for phase in self._without_noise.phases), self.examples]
         for phase, (start, stop) in enumerate(pairwise(starts)):
             for first in range(start, stop, self._source.block_rows):
@@ -172,7 +172,7 @@ def _concatenate_blocks(blocks: list[RowsAndLabels]) -> RowsAndLabels:
 
 
 def _find_max_sq_norm(rows: Rows) -> float:
-    """The largest ‖x‖² among these rows."""
+    """Return the largest ‖x‖² of these rows."""
     if isinstance(rows, Dense):
         table = rows.values.reshape(-1, rows.width)
         return float((table * table).sum(axis=1).max())

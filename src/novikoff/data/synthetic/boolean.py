@@ -1,15 +1,15 @@
-"""Boolean concepts as one family: at least `outer` of the groups have at least `inner` of their literals true.
+"""Boolean concepts as one family: at least `outer` groups have at least `inner` true literals.
 
     conjunction   k groups of one literal, all of them
     disjunction   k groups of one literal, at least one
     m of k        k groups of one literal, at least m
     k-CNF         clauses of k literals, all of them, each with at least one true literal
     DNF           terms, at least one of them, with all its literals true
-    XOR           an odd number of literals is true: the one that is no such threshold
+    XOR           an odd number of literals is true: the only concept that is not such a threshold
 
-No attribute comes twice in a formula. That makes the share of positive examples computable, and decides separability:
-at least m of k literals is a half-space; two clauses or two terms of two literals are not, for ab ∨ cd is true of 1100
-and 0011 and false of 1010 and 0101, which have the same sum, and (a ∨ b)(c ∨ d) is the other way round.
+No attribute occurs twice in a formula. That makes the share of positive examples computable, and decides separability:
+at least m of k literals is a half-space. Two clauses or two terms of two literals are not: ab ∨ cd is true for 1100 and
+0011 and false for 1010 and 0101, which have the same sum; (a ∨ b)(c ∨ d) is the opposite case.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ class Formula(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many literals there are."""
+        """The number of literals."""
         return self.groups * self.width
 
     def decide(self, truths: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which examples are positive; a row of `truths` says which literals are true."""
+        """Return which examples are positive; a row of `truths` says which literals are true."""
         if self.parity:
             return truths.sum(axis=1) % 2 == 1
         groups = truths.reshape(-1, self.groups, self.width).sum(axis=2) >= self.inner
         return groups.sum(axis=1) >= self.outer
 
     def rate(self, balance: float) -> float:
-        """How often each literal must be true, independently, for this share of positive examples."""
+        """Return the probability that each literal must have, independently, for this share of positive examples."""
         if self.parity:
             return 0.5
         return _solve_rate(self.width, self.inner, _solve_rate(self.groups, self.outer, balance))
 
     @property
     def needed(self) -> int | None:
-        """m, where the formula says "at least m of its literals"; None where it is not a half-space."""
+        """m, where the formula means "at least m of its literals"; None where it is not a half-space."""
         if self.size == 1:
             return 1
         if self.parity or (self.width > 1 and self.groups > 1):
@@ -58,9 +58,9 @@ class Formula(NamedTuple):
         return self.outer if self.width == 1 else self.inner
 
     def separator(self, n: int, literals: NDArray[np.int64]) -> tuple[NDArray[np.float64] | None, float | None]:
-        """(bias, weights …) and the least y·separator·(1, x), in whole numbers.
+        """Return (bias, weights …) and the smallest y·separator·(1, x), as integers.
 
-        s true literals make 2s − 2m + 1: at least 1 if s ≥ m, at most −1 otherwise. A literal x counts 2x, its negation
+        s true literals give 2s − 2m + 1: at least 1 if s ≥ m, at most −1 otherwise. A literal x counts 2x, its negation
         2 − 2x.
         """
         if self.needed is None:
@@ -97,7 +97,7 @@ def xor(k: int) -> Formula:
 
 
 def _solve_rate(count: int, least: int, share: float) -> float:
-    """q such that at least so many of `count` independent truths, each of probability q, come with this probability."""
+    """Return q such that at least `least` of `count` independent events of probability q have probability `share`."""
     if least == 1:
         return -float(np.expm1(np.log1p(-share) / count))
     if least == count:

@@ -1,4 +1,4 @@
-"""What the numbers that describe a generated stream may be."""
+"""Validation of the numeric settings of generated streams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_integer(what: str, value: Any, least: int, most: int | None = None) ->
 
 
 def check_fraction(what: str, value: Any, *, inside: bool = False) -> None:
-    """A number from 0 to 1, without these two if it must lie inside."""
+    """Raise InputError for anything but a number from 0 to 1, with `inside` strictly between them."""
     good = isinstance(value, Real) and not isinstance(value, bool)
     if not good or not (0.0 < value < 1.0 if inside else 0.0 <= value <= 1.0):
         allowed = "between 0 and 1" if inside else "from 0 to 1"

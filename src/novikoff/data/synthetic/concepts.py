@@ -1,13 +1,14 @@
-"""Streams from concept classes, of known truth: the theorems can be seen at work on them.
+"""Streams from concept classes with known ground truth, on which the theorems can be observed.
 
     Boolean     conjunction, disjunction, m_of_n, k_cnf, dnf, xor: rows of n attributes that are active (1) or not
     real        linear_threshold, rectangle: n numbers
 
-The literals of a Boolean concept are true independently of each other, as often as it takes for a share `balance` of
-positive examples; all other attributes are active with probability `density`. So a sparse stream has positive examples
-too. With `balance=None` every attribute is active with probability `density`, the relevant ones as well.
+The literals of a Boolean concept are true independently of each other, with the probability that gives a share
+`balance` of positive examples; all other attributes are active with probability `density`. So sparse streams have
+positive examples, too. With `balance=None` every attribute is active with probability `density`, including the relevant
+ones.
 
-The same settings give the same examples, byte for byte, in batches of any size.
+Equal settings give equal examples, byte for byte, in batches of any size.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ from novikoff.data.synthetic.sampling import choose_block_rows, draw_boolean_row
 from novikoff.errors import InputError
 
 MAX_EXPECTED_ACTIVE = 50
-"""About so many attributes are active in a row of many, unless `density` says otherwise."""
+"""Expected number of active attributes in a row of many, unless `density` is given."""
 
 
 class BooleanStreamOptions(TypedDict, total=False):
-    """What all Boolean streams can be told."""
+    """Options of all Boolean streams."""
 
     negated: bool
-    """Each literal is negated or not, by the toss of a coin; otherwise none is (default: False)."""
+    """Whether literals are negated at random, with probability ½ (default: False)."""
     density: float | None
-    """How likely an attribute is active (default: ½, but at most 50 in all)."""
+    """The probability that an attribute is active (default: ½, but at most 50 attributes in all)."""
     balance: float | None
     """The share of positive examples, before noise; None leaves it to the density (default: ½)."""
     noise: float
-    """How likely a label is flipped (default: 0)."""
+    """The probability that a label is flipped (default: 0)."""
     drift: int
-    """How often a literal is dropped and another one gained, spread evenly over the stream (default: 0)."""
+    """How often one literal is replaced by another, spread evenly over the stream (default: 0)."""
     examples: int
     """Default: 1000."""
     random_state: int
@@ -87,21 +88,21 @@ def m_of_n(n: int = 100, k: int = 5, m: int = 3, **more: Unpack[BooleanStreamOpt
 
 
 def k_cnf(n: int = 100, clauses: int = 3, width: int = 2, **more: Unpack[BooleanStreamOptions]) -> RandomStream:
-    """Positive if every clause, of `width` literals, has a true one. No attribute comes twice."""
+    """Positive if every clause, of `width` literals, has a true one. No attribute occurs twice."""
     check_integer("clauses, their number,", clauses, 1)
     check_integer("width, the number of literals in a clause,", width, 1)
     return _build_boolean_stream("k-cnf", boolean.cnf(clauses, width), n, **more)
 
 
 def dnf(n: int = 100, terms: int = 3, width: int = 2, **more: Unpack[BooleanStreamOptions]) -> RandomStream:
-    """Positive if all literals of some term, each of `width` literals, are true. No attribute comes twice."""
+    """Positive if all literals of some term, each of `width` literals, are true. No attribute occurs twice."""
     check_integer("terms, their number,", terms, 1)
     check_integer("width, the number of literals in a term,", width, 1)
     return _build_boolean_stream("dnf", boolean.dnf(terms, width), n, **more)
 
 
 def xor(n: int = 100, k: int = 2, **more: Unpack[BooleanStreamOptions]) -> RandomStream:
-    """Positive if an odd number of k literals is true: for half of the examples, whatever number `balance` is."""
+    """Positive if an odd number of k literals is true: half of the examples, regardless of `balance`."""
     check_integer("k, the number of relevant literals,", k, 1)
     return _build_boolean_stream("xor", boolean.xor(k), n, **more)
 
@@ -122,7 +123,7 @@ CONCEPTS: dict[str, Any] = {
 
 
 class _BooleanSource:
-    """Truths of the literals first, then the attributes around them."""
+    """Draws the values of the literals first, then the other attributes."""
 
     def __init__(self, formula: Formula, truth: GroundTruth, density: float, rate: float | None) -> None:
         self.formula, self.n, self.density, self.rate = formula, truth.n, density, rate
@@ -174,7 +175,7 @@ def _build_boolean_stream(
 def _draw_phases(
     rng: Generator, n: int, formula: Formula, drift: int, examples: int, negated: bool
 ) -> tuple[ConceptPhase, ...]:
-    """The literals of the beginning, and what becomes of them."""
+    """Return the literals of the first phase and their changes."""
     attributes = rng.choice(n, formula.size, replace=False) + 1
     literals = attributes * _draw_signs(rng, formula.size, negated)
     phases = [ConceptPhase(0, _group_literals(literals, formula))]

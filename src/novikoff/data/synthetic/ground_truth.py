@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 Literals = tuple[tuple[int, ...], ...]
-"""The literals, clause by clause or term by term; a group of its own for each where a concept has no groups."""
+"""The literals, clause by clause or term by term; concepts without groups have one group per literal."""
 
 
 class ConceptPhase(NamedTuple):
-    """What holds from example `start` on, counted from 0, until the next phase."""
+    """The literals from example `start` on, counted from 0, until the next phase."""
 
     start: int
     literals: Literals
 
 
 class RectangleSide(NamedTuple):
-    """low ≤ attribute ≤ high."""
+    """The condition low ≤ attribute ≤ high."""
 
     attribute: int
     low: float
@@ -35,54 +35,53 @@ class RectangleSide(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GroundTruth:
-    """Everything that the bounds ask for, guaranteed by how the stream is made and not measured on it."""
+    """All quantities that the bounds need, guaranteed by construction, not measured on the stream."""
 
     concept: str
     rule: str
     """When an example is positive."""
     n: int
-    """Attributes."""
+    """Number of attributes."""
     k: int
-    """Relevant literals at any time."""
+    """Number of relevant literals at any time."""
     examples: int
     phases: tuple[ConceptPhase, ...]
     """The literals; more than one phase where the concept drifts."""
     largest: float
-    """‖x‖² is at most this, without bias."""
+    """Upper bound for ‖x‖², without bias."""
     separator: NDArray[np.float64] | None = None
-    """(bias, weights …), n + 1 numbers, whole ones for Boolean concepts; None where the concept is not a half-space,
-    and where it drifts."""
+    """(bias, weights …): n + 1 numbers, integers for Boolean concepts; None for drift or where no half-space fits."""
     margin: float | None = None
-    """y·separator·(1, x) is at least this for every example whose label is not flipped."""
+    """Lower bound for y·separator·(1, x), for every example whose label is not flipped."""
     sides: tuple[RectangleSide, ...] = ()
-    """Of a rectangle."""
+    """The sides of a rectangle."""
     flipped: int = 0
-    """How many labels of the whole stream are wrong."""
+    """Number of flipped labels in the whole stream."""
 
     @property
     def literals(self) -> tuple[int, ...]:
-        """Those of the beginning, in one row."""
+        """The literals of the first phase, without groups."""
         return tuple(literal for group in self.phases[0].literals for literal in group)
 
     @property
     def cost(self) -> int:
-        """c: literals gained in all, those of the beginning included."""
+        """c: the number of literals gained, including those of the first phase."""
         held = [{literal for group in phase.literals for literal in group} for phase in self.phases]
         return len(held[0]) + sum(len(after - before) for before, after in pairwise(held))
 
     @property
     def norm(self) -> float | None:
-        """‖separator‖."""
+        """The norm of the separator."""
         return None if self.separator is None else float(np.linalg.norm(self.separator))
 
     @property
     def witness(self) -> NDArray[np.float64] | None:
-        """u: the separator at length 1."""
+        """u: the separator, normalised."""
         return None if self.separator is None else self.separator / np.linalg.norm(self.separator)
 
     @property
     def gamma(self) -> float | None:
-        """γ: y·u·(1, x) ≥ γ for every example whose label is not flipped."""
+        """γ: the margin of the normalised separator, for examples whose label is not flipped."""
         if self.separator is None or self.margin is None:
             return None
         return self.margin / float(np.linalg.norm(self.separator))
@@ -96,7 +95,7 @@ class GroundTruth:
         return math.sqrt(self.largest + bias)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; of the separator only what is not 0."""
+        """Return the ground truth for JSON; of the separator only nonzero weights."""
         known: dict[str, Any] = {
             "concept": self.concept,
             "rule": self.rule,

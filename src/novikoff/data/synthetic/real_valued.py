@@ -1,6 +1,7 @@
-"""Streams of real numbers: a half-space with a stated margin, and an axis-parallel rectangle.
+"""Real-valued streams: a half-space with a known margin, and an axis-parallel rectangle.
 
-Every value is one of single precision, kept in double: what is written to a file and read again is the same number.
+All values are single-precision numbers stored as doubles: writing them to a file and reading them restores them
+exactly.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from novikoff.data.synthetic.sampling import CELLS_PER_BLOCK, MAX_ROWS_PER_BLOCK
 from novikoff.errors import InputError
 
 ROUNDING_SLACK = 1e-6
-"""Rounding to single precision moves u·x and ‖x‖ by less than this where both are at most 1."""
+"""Bound for the change of u·x and ‖x‖ by rounding to single precision, where both are at most 1."""
 MAX_MARGIN = 0.999
 
 
@@ -119,10 +120,10 @@ class _HalfSpaceSource:
         s = np.minimum(least + np.abs(rng.standard_normal(count)) / len(self.u) ** 0.5, most)
         r = np.sqrt(most**2 - s**2)
         orthogonal = rng.standard_normal((count, len(self.u)))
-        for _ in range(2):  # what the first leaves of u, where `across` nearly was u, the second takes
+        for _ in range(2):  # twice: vectors close to u leave a remainder
             orthogonal -= (orthogonal @ self.u)[:, None] * self.u
         norms = np.linalg.norm(orthogonal, axis=1)
-        r /= np.where(norms > ROUNDING_SLACK, norms, np.inf)  # of one attribute nothing is left but rounding
+        r /= np.where(norms > ROUNDING_SLACK, norms, np.inf)  # with one attribute only rounding errors are left
         return _round_to_single((y * s)[:, None] * self.u + r[:, None] * orthogonal), y
 
 

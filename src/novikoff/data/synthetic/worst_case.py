@@ -1,4 +1,4 @@
-"""Worst sequences that need no learner to answer: the same for everyone, and each made against one algorithm."""
+"""Fixed worst-case sequences, each made against one algorithm."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def orthonormal(n: int = 100) -> FixedStream:
 
 
 def irrelevant(n: int = 100, k: int = 5) -> FixedStream:
-    """A disjunction of the last k attributes; each other one comes alone once, negative, and a relevant one after it.
+    """A disjunction of the last k attributes. Each other attribute occurs once, alone and negative; a relevant one
+    follows.
 
-    The Perceptron has to hear of every irrelevant attribute that it is one: n − k mistakes, without bias and with a
-    score of 0 for positive. Winnow believes so from the start and has only to raise k weights from 1 to θ.
+    The Perceptron must see every irrelevant attribute to learn that it is irrelevant: n − k mistakes, without bias and
+    with a score of 0 counted as positive. Winnow starts with small weights and only has to raise k of them from 1 to θ.
 
     >>> from novikoff import Perceptron
     >>> Perceptron(fit_intercept=False).partial_fit(*irrelevant(n=100, k=5).whole(), classes=[-1, 1]).ledger_.mistakes
@@ -92,7 +93,7 @@ WORST_CASE_STREAMS: dict[str, Any] = {
 
 
 def _repeat_parts(parts: list[tuple[list[NDArray[np.int64]], list[int], int]]) -> tuple[Sparse, NDArray[np.int8]]:
-    """One part after another, each the given rows and labels so many times."""
+    """Concatenate parts; each repeats its rows and labels the given number of times."""
     columns = np.concatenate([np.tile(np.concatenate(rows), times) for rows, _, times in parts])
     lengths = np.concatenate([np.tile([len(row) for row in rows], times) for rows, _, times in parts])
     y = np.concatenate([np.tile(labels, times) for _, labels, times in parts])
@@ -100,7 +101,7 @@ def _repeat_parts(parts: list[tuple[list[NDArray[np.int64]], list[int], int]]) -
 
 
 def _build_single_attribute_rows(columns: NDArray[np.int64]) -> Sparse:
-    """A row for each column, with nothing else in it."""
+    """Return one row for each column, in which only that column is active."""
     return _build_rows(columns, np.ones(len(columns), np.int64))
 
 

@@ -1,7 +1,7 @@
-"""Rows as text, in svmlight or Vowpal Wabbit's format; attributes are numbered from 1.
+"""Generated rows as svmlight or Vowpal Wabbit text; attributes are numbered from 1.
 
-A row of active attributes is a row of ready-made pieces, one for each attribute and two for the labels: pieces of one
-length, filled up with zero bytes, are gathered by number and the zero bytes taken out.
+The text of a Boolean row is gathered from prepared pieces of equal length, one per attribute and one per label, padded
+with zero bytes that are removed at the end.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from novikoff.data.rows import Dense, Rows, Sparse
 
 
 class RowFormat(NamedTuple):
-    """How a format spells an example."""
+    """The text around labels and attributes in a format."""
 
     after_label: str
     active: str
-    """After the number of an attribute that is 1."""
+    """Follows the number of an attribute that is 1."""
 
 
 ROW_FORMATS = {"svmlight": RowFormat("", ":1"), "vw": RowFormat(" |", "")}
 
 
 class RowWriter:
-    """The text of examples with n attributes."""
+    """Converts examples with n attributes to text."""
 
     def __init__(self, format: str, n: int) -> None:
         self._shape, self._n = ROW_FORMATS[format], n
@@ -44,18 +44,18 @@ class RowWriter:
         is_term[heads] = False
         chosen[heads] = np.where(y > 0, self._n, self._n + 1)
         chosen[is_term] = rows.indices
-        # A label begins with the end of the line before it.
+        # A label begins with the newline of the line before it.
         return self._pieces[chosen].tobytes().translate(None, b"\0")[1:] + b"\n"
 
     def _format_dense(self, rows: Dense, y: NDArray[np.int8]) -> bytes:
-        """Every number in the fewest digits that give it back."""
+        """Write every number with the fewest digits that restore it."""
         line = "%d" + self._shape.after_label + "".join(f" {j}:%r" for j in range(1, self._n + 1)) + "\n"
         cells = np.column_stack([y, rows.values.reshape(-1, rows.width)])
         return (line * len(y) % tuple(cells.ravel().tolist())).encode()
 
 
 def _build_pieces(shape: RowFormat, n: int) -> NDArray[np.void]:
-    """The n attributes, then the labels 1 and −1, as items of one size."""
+    """Return the pieces of the n attributes, then of the labels 1 and −1, as items of equal size."""
     numbers = np.arange(1, n + 1).astype(f"S{len(str(n))}")
     terms = np.strings.add(np.strings.add(b" ", numbers), shape.active.encode())
     labels = np.array([f"\n{label}{shape.after_label}" for label in (1, -1)], "S")

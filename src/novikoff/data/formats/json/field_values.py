@@ -1,7 +1,7 @@
-"""Values of the fields in `json_fields.py`.
+"""Values of the JSON fields with special roles that `fields.py` declares.
 
-Strings are read as the cells of a table are (`cells.py`): by --numeric as numbers; where --missing is given, the empty
-string, NA, N/A, NaN, null and ? are missing values, and so is null itself.
+Strings are interpreted like the cells of a table (`csv_rows.py`): --numeric reads them as numbers. Where --missing is
+given, null and the strings "", NA, N/A, NaN, null and ? are missing values.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ from novikoff.data.options import MISSING_VALUES
 
 
 class JsonFieldRoles(NamedTuple):
-    """Which fields have a meaning of their own, by the hashes of their paths."""
+    """Roles of fields, by the hashes of their paths."""
 
     ignored: NDArray[np.uint64]
     only: NDArray[np.uint64]
-    """By name: those that are left out, and those that alone are read, if there are any."""
+    """Fields that are ignored, and the only fields that are read, where any are named."""
     categorical: NDArray[np.uint64]
-    """Those whose numbers are categories."""
+    """Fields whose numbers are categories."""
     has_weight: bool
     weight: Any
     weighs: bool
-    """Whether weights are wanted; otherwise the field is skipped."""
+    """Whether examples must have weights; otherwise the field is skipped."""
     numeric: NDArray[np.uint64]
     missing: int
     """LEAVE_OUT, INDICATE or REFUSE."""
     indicator: NDArray[np.uint8]
-    """The name of the feature for a missing value, below that of its field."""
+    """The name of the feature for a missing value, hashed under the path of its field."""
     indicator_size: int
 
 
-def build_field_roles(settled: Any, *, weighs: bool) -> JsonFieldRoles:
-    """Return the fields that a format has options for."""
+def build_field_roles(fmt: Any, *, weighs: bool) -> JsonFieldRoles:
+    """Return the roles that the options of a format give to fields."""
 
     def hashes(paths: tuple[str, ...]) -> NDArray[np.uint64]:
         return np.array([hash_name(path.encode()) for path in paths], np.uint64)
@@ -61,14 +61,14 @@ def build_field_roles(settled: Any, *, weighs: bool) -> JsonFieldRoles:
     indicator = np.zeros(len(MISSING_INDICATOR) + PADDING_BYTES, np.uint8)
     indicator[: len(MISSING_INDICATOR)] = np.frombuffer(MISSING_INDICATOR, np.uint8)
     return JsonFieldRoles(
-        ignored=hashes(settled.ignore),
-        only=hashes(settled.fields_read),
-        categorical=hashes(settled.categorical),
-        has_weight=settled.weight is not None,
-        weight=np.uint64(hash_name((settled.weight or "").encode())),
+        ignored=hashes(fmt.ignore),
+        only=hashes(fmt.fields_read),
+        categorical=hashes(fmt.categorical),
+        has_weight=fmt.weight is not None,
+        weight=np.uint64(hash_name((fmt.weight or "").encode())),
         weighs=weighs,
-        numeric=hashes(settled.numeric),
-        missing=MISSING_VALUES.index(settled.missing),
+        numeric=hashes(fmt.numeric),
+        missing=MISSING_VALUES.index(fmt.missing),
         indicator=indicator,
         indicator_size=len(MISSING_INDICATOR),
     )

@@ -1,6 +1,6 @@
-"""Fields of JSON lines that options give a meaning: left out, codes, the weight, numbers in strings, missing values.
+"""JSON fields with special roles: ignored, categorical, weight, numbers in strings, missing values.
 
-Most files have none: then nothing of `json_field_values.py`, which reads them, is imported or compiled.
+Most files have none: then `field_values.py`, which handles them, is neither imported nor compiled.
 """
 
 from __future__ import annotations
@@ -11,46 +11,46 @@ from novikoff._compiled.jit import generic
 from novikoff._compiled.lazy_numpy import NDArray, np
 
 ORDINARY, NO_TERM, TERM, IS_WEIGHT = 0, -1, -2, -3
-"""What a value is, beside the reasons why it is refused, which are above 0."""
+"""Kinds of values; reasons why a value is refused are above 0."""
 
 
 class NoFieldRoles(NamedTuple):
-    """In place of `json_field_values.Fields` where no field has a meaning of its own."""
+    """Takes the place of `field_values.JsonFieldRoles` where no field has a role."""
 
     unused: int
 
 
 @generic
 def is_left_out(fields: Any, path: Any) -> bool:
-    """Whether a field at the top is no feature."""
+    """Return whether a top-level field is ignored."""
     return False
 
 
 @generic
 def is_category(fields: Any, path: Any) -> bool:
-    """Whether the numbers of a field are categories."""
+    """Return whether the numbers of a field are categories."""
     return False
 
 
 @generic
 def is_weight(fields: Any, path: Any) -> bool:
-    """Whether a field has the weight."""
+    """Return whether a field holds the weight."""
     return False
 
 
 @generic
 def needs_weight(fields: Any) -> bool:
-    """Whether there must be a weight."""
+    """Return whether every example must have a weight."""
     return False
 
 
 @generic
 def interpret_missing(fields: Any, path: Any) -> tuple[int, Any, float]:
-    """A missing value: (what it is, the hash of its feature, the feature's value)."""
+    """Interpret a missing value; return (kind or reason, hash of its feature, value of the feature)."""
     return NO_TERM, path, 0.0
 
 
 @generic
 def interpret_string(fields: Any, text: NDArray[np.uint8], start: int, stop: int, path: Any) -> tuple[int, Any, float]:
-    """A string: (what it is, the hash of its feature, the feature's value or the weight)."""
+    """Interpret a string; return (kind or reason, hash of its feature, value of the feature or the weight)."""
     return ORDINARY, path, 0.0

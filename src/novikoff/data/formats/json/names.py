@@ -1,4 +1,4 @@
-"""The names of the terms of a JSON line, in the order in which `json_lines.py` puts them: spelled when they are new."""
+"""Feature names of a JSON line, in the order in which `parser.py` emits its terms."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from novikoff.data.formats.ngrams import MAX_WORD_NGRAM, WORD_PATTERN
 
 
 class ObjectPairs(list[tuple[str, Any]]):
-    """An object: names may come twice."""
+    """The members of an object, as pairs: JSON allows duplicate names."""
 
 
 class NumberText(bytes):
-    """A number as it is spelled."""
+    """A number as it is written in the line."""
 
     def __new__(cls, text: str) -> NumberText:
         return super().__new__(cls, text.encode())
@@ -41,16 +41,16 @@ def list_feature_names(
     weight: str | None = None,
     missing: str = "absent",
 ) -> list[str]:
-    """All names of a line that was read before."""
+    """Return the names of all terms of a line that was parsed before."""
 
     def is_missing(value: Any, own: str) -> bool:
-        """Strings are missing values where something is made of these, or where numbers are to come."""
+        """Return whether a value is missing. Strings can be where --missing is given, and in numeric fields."""
         if isinstance(value, str) and (missing != "absent" or own in numeric):
             return MISSING_PATTERN.fullmatch(value.encode()) is not None
         return value is None
 
     def walk(value: Any, path: str, own: str) -> Iterator[str]:
-        """`own` is the path of the list in which the value is, or its own."""
+        """Yield the names of a value; `own` is the path of the list that contains it, or its own path."""
         if isinstance(value, ObjectPairs):
             for name, inner in value:
                 if value is root and (name in ignored or (only and name not in only)):
@@ -84,7 +84,7 @@ def list_feature_names(
 
 
 def list_text_names(text: bytes, words: int, letters: int, lower: bool) -> list[str]:
-    """The names in a text, each once, in the order of `words.words_of`."""
+    """Return the names of the words and letter runs in a text, each once, in the order of `ngrams.append_ngrams`."""
     text = to_lower(text) if lower else text
     found: list[bytes] = WORD_PATTERN.findall(text)
     runs: list[bytes] = []

@@ -1,8 +1,8 @@
-"""Lines of {"features": {"name": number, …}, "label": …} to terms: the usual ones, and where the others are.
+"""Fast parser for the server's event lines, {"features": {"name": number, …}, "label": …}; it stops at irregular lines.
 
-A line is usual if it has these two members (the label may be absent), in either order, with names and texts of UTF-8
-without escapes, no name twice, and numbers as JSON writes them that are finite. All others are left to the caller,
-who has the time to find out what is meant or what is wrong. Whatever is read here is what `json.loads` reads.
+A regular line has these two members (the label is optional), in either order, with names and texts in UTF-8 without
+escapes, no duplicate name, and finite JSON numbers. The caller parses irregular lines with `json.loads` and reports
+their errors. Regular lines give the same result as `json.loads`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from novikoff.data.names.hashing import hash_bytes
 from novikoff.data.names.string_table import SPAN_LENGTH_BITS
 from novikoff.data.parse_float import POWERS_OF_TEN
 
-ABSENT = 0  # in place of the span of a label
-MAX_LABEL_NUMBER_BYTES = 15  # bytes
-MAX_PAIRWISE_TERMS = 24  # terms up to which names are compared each with each
+ABSENT = 0  # the span of a missing label
+MAX_LABEL_NUMBER_BYTES = 15
+MAX_PAIRWISE_TERMS = 24  # up to this many terms, names are compared pairwise
 ALL_PARSED, IRREGULAR_LINE = 0, 1
 
 
@@ -41,30 +41,30 @@ class EventLimits(NamedTuple):
 
 
 class EventTerms(NamedTuple):
-    """What is found, one after another."""
+    """Output of the parser: the terms of all rows, one after another."""
 
     hashes: NDArray[np.uint64]
     spans: NDArray[np.int64]
-    """Of names: where they begin and how long they are (see `spellings.py`)."""
+    """The start and length of each name (see `string_table.py`)."""
     values: NDArray[np.float64]
 
 
 class EventRows(NamedTuple):
-    """What is found of each line."""
+    """Output of the parser for each line."""
 
     starts: NDArray[np.int64]
     labels: NDArray[np.int64]
-    """The spans of labels as they are spelled, quotes included; ABSENT."""
+    """The spans of labels as they are written, quotes included; ABSENT for none."""
     label_hashes: NDArray[np.uint64]
     lines: NDArray[np.int64]
-    """The number of the line."""
+    """Line numbers."""
     begins: NDArray[np.int64]
-    """Where the line begins."""
+    """Positions where the lines begin."""
 
 
 @compiled
 def parse_short_number(text: NDArray[np.uint8], k: int) -> tuple[int, float]:
-    """The number at k and where it ends, if it is a short one: −1 where not. Digits and power of ten are exact."""
+    """Parse a short number at k, whose digits are an exact double; return its end, −1 for other numbers, and value."""
     negative = get_unchecked(text, k) == 45
     if negative:
         k += 1
@@ -96,7 +96,7 @@ def parse_short_number(text: NDArray[np.uint8], k: int) -> tuple[int, float]:
 
 @compiled_not_inlined
 def has_duplicate_hash(hashes: NDArray[np.uint64], first: int, last: int, marks: NDArray[np.int64]) -> bool:
-    """Whether a hash among these is there twice. `marks` are room for four times as many terms as a line may have."""
+    """Return whether two of hashes[first:last] are equal. `marks` has room for four times the terms of a line."""
     if last - first <= MAX_PAIRWISE_TERMS:
         for k in range(first + 1, last):
             for j in range(first, k):
@@ -120,7 +120,7 @@ def has_duplicate_hash(hashes: NDArray[np.uint64], first: int, last: int, marks:
 
 @compiled_not_inlined
 def scan_label(text: NDArray[np.uint8], k: int) -> int:
-    """Where the label at k ends; −1 for one that is not usual."""
+    """Return the end of the label at k; −1 for an irregular one."""
     byte = to_int64(get_unchecked(text, k))
     if byte == QUOTE:
         end, wide = find_string_end(text, k + 1)
@@ -140,7 +140,7 @@ def scan_label(text: NDArray[np.uint8], k: int) -> int:
 def parse_features(
     text: NDArray[np.uint8], k: int, seed: NDArray[np.uint64], limits: EventLimits, at: int, out: EventTerms
 ) -> tuple[int, int]:
-    """The object at k: where it ends, or −1 for one that is not usual; and where its terms end."""
+    """Parse the object at k; return its end, or −1 where it is irregular, and the end of its terms."""
     first = at
     if get_unchecked(text, k) != 123:
         return -1, at
@@ -193,8 +193,10 @@ def parse_event(
     found: EventRows,
     row: int,
 ) -> tuple[int, int]:
-    """The line whose first byte is at k: where its terms end, −1 for one that is not usual; and where it ends. Nothing
-    here goes past a line feed: it is no blank, and no part of a text."""
+    """Parse the line that begins at k; return the end of its terms, or −1 where it is irregular, and the line's end.
+
+    Parsing never passes a line feed: it is neither whitespace here nor part of a string.
+    """
     last = -1
     found.labels[row] = ABSENT
     found.label_hashes[row] = np.uint64(0)
@@ -248,8 +250,10 @@ def parse_events(
     marks: NDArray[np.int64],
     found: EventRows,
 ) -> tuple[int, int, int, int]:
-    """Lines from start on, as many as there is room for, up to one that is not usual: (how many are usual, where the
-    next line begins, its number, ODD if that one is not usual). A line ends with a line feed; so does the text."""
+    """Parse lines from `start` on until the buffers are full or a line is irregular. Every line ends with a line feed.
+
+    Return (rows, start of the next line, its number, IRREGULAR_LINE if that line is irregular, else ALL_PARSED).
+    """
     row = at = 0
     found.starts[0] = 0
     while start < stop and row < len(found.lines) and at + limits.most_features <= len(out.values):

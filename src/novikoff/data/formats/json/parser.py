@@ -1,18 +1,18 @@
-"""One line of JSON to the terms of a row: RFC 8259 to the letter, in one way from left to right, without recursion.
+"""JSON lines to hashed terms: a strict RFC 8259 parser, in one pass from left to right and without recursion.
 
-The path of a value is built as its names come: `a.b` for b in the object a, `a.0` for the first element of the list a.
-What a value is worth:
+The path of a value is built while its names are read: `a.b` for b in the object a, `a.0` for the first element of the
+list a. Values become features:
 
-    number        path            that number
+    number        path            the number
     true          path            1
-    string        path=string     1; in a list the path is the list's own, so that its strings are a bag
-    false, null   nothing
+    string        path=string     1; in a list the path is that of the list: its strings are a bag
+    false, null   none
     text          path=word …     the words of a string in a field that was declared to be text
 
-Fields with other meanings (a weight, numbers in strings, missing values) are in `json_fields.py`.
+Fields with other roles (weight, numbers in strings, missing values) are in `fields.py`.
 
-The hash of `path` is hashed(path), that of `path=string` is hashed(string, hashed(path)), as with the columns of a CSV
-file and the namespaces of Vowpal Wabbit. What comes twice is added up.
+The hash of `path` is hash(path), that of `path=string` is hash(string, seed=hash(path)), as for the columns of a CSV
+file and the namespaces of Vowpal Wabbit. Duplicate features are summed.
 """
 
 from __future__ import annotations
@@ -71,48 +71,47 @@ IS_NUMBER, IS_STRING, IS_TRUE, IS_FALSE, IS_ABSENT, IS_LIST = range(6)
 _NO_SEED: Any = uint64(0)
 _TRUE, _FALSE, _NULL = (uint64(int.from_bytes(name, "little")) for name in (b"true", b"false", b"null"))
 _FOUR_BYTES, _FIVE_BYTES = uint64(2**32 - 1), uint64(2**40 - 1)
-TRUE_KEY, FALSE_KEY = (uint64(0x7FF8 << 48 | n) for n in (1, 2))  # no number has these bits
+TRUE_KEY, FALSE_KEY = (uint64(0x7FF8 << 48 | n) for n in (1, 2))  # NaN bits, which no number has
 
 
 class JsonParserState(NamedTuple):
-    """What it takes to read a line: which fields are label and text, and room to work."""
+    """Settings of a parser (which fields are label and texts), and its buffers."""
 
     label: Any
     texts: NDArray[np.uint64]
     letters: NDArray[np.uint64]
-    """Hashes of the paths of label and texts; seeds for the letters of these texts."""
+    """Hashes of the paths of the label and the texts; seeds for the letter runs of these texts."""
     fields: Any
-    """NoFields or Fields: see `json_fields.py`."""
+    """NoFieldRoles or JsonFieldRoles: see `fields.py`."""
     plain: NDArray[np.uint8]
-    """A string without its escapes."""
+    """A string with its escapes decoded."""
     path: NDArray[np.uint8]
     kinds: NDArray[np.int64]
     lengths: NDArray[np.int64]
     counts: NDArray[np.int64]
     hashes: NDArray[np.uint64]
-    """For each object or list that is open: which it is, the length of its path, how far it has got, and the hash of
-    its path."""
+    """The stack of open objects and lists: kind, length of the path, elements so far, and hash of the path."""
 
 
 class JsonOutput(NamedTuple):
-    """What a parser fills, beside the terms."""
+    """Output of the parser for each row, beside its terms."""
 
     starts: NDArray[np.int64]
     keys: NDArray[np.uint64]
     numbers: NDArray[np.float64]
-    """The keys, seen as numbers."""
+    """The same memory as `keys`, for labels that are numbers."""
     labels: NDArray[np.int64]
-    """Kind of label, and where it stands: from, to."""
+    """Kind of the label, and its start and end in the text."""
     line_of: NDArray[np.int64]
     weights: NDArray[np.float64]
-    """Of each row; none where no field has them."""
+    """Empty where no field holds weights."""
     problems: NDArray[np.int64]
-    """Line, reason, from where to where what came stands, and where the line begins."""
+    """Line, reason, start and end of the offending text, and start of the line."""
 
 
 @compiled
 def find_text_field(texts: NDArray[np.uint64], h: Any) -> int:
-    """Which of the declared texts has this path; -1 for none."""
+    """Return the number of the text field with this path; -1 for none."""
     for j in range(len(texts)):
         if texts[j] == h:
             return j
@@ -121,7 +120,7 @@ def find_text_field(texts: NDArray[np.uint64], h: Any) -> int:
 
 @compiled
 def scan_label_list(text: NDArray[np.uint8], start: int, stop: int, plain: NDArray[np.uint8]) -> tuple[int, int]:
-    """A list of labels, which begins at start: (0, where it ends), or (reason, where that came)."""
+    """Check the list of labels that begins at `start`; return (0, its end) or (reason, position of the error)."""
     k = skip_whitespace(text, start + 1)
     if get_unchecked(text, k) == 93:
         return 0, k + 1
@@ -162,35 +161,38 @@ def parse_object(
     text: NDArray[np.uint8],
     start: int,
     stop: int,
-    m: JsonParserState,
+    parser: JsonParserState,
     workspace: NoNgrams | NgramWorkspace,
     to: HashedTerms,
     first: int,
     out: JsonOutput,
     row: int,
 ) -> tuple[int, int, int]:
-    """The object in text[start:stop], which begins at start: (reason or 0, where that came, where its terms end)."""
+    """Parse the object in text[start:stop] that begins at `start`.
+
+    Return (reason or 0, position of the error or end, end of its terms).
+    """
     at = first
     k = start + 1
     depth = 1
     state = AT_FIRST_NAME
-    m.kinds[1] = IN_OBJECT
-    m.lengths[1] = 0
+    parser.kinds[1] = IN_OBJECT
+    parser.lengths[1] = 0
     labelled = weighed = False
-    h = _NO_SEED  # of the path of the value to come
-    begin = size = 0  # where its last name stands, while that is not in m.path
+    h = _NO_SEED  # hash of the path of the next value
+    begin = size = 0  # the last name, while it is not in parser.path
     pending = False
-    end = 0  # of its path
-    mark = at  # where the terms of the current field at the top begin
-    dropped = False  # whether they are left out
+    end = 0  # of that path
+    mark = at  # where the terms of the current top-level field begin
+    dropped = False  # whether that field is ignored
     while depth > 0:
         k = skip_whitespace(text, k)
         byte = to_int64(get_unchecked(text, k))
         if state == AFTER_VALUE:
             if byte == 44:
-                m.counts[depth] += 1
-                state = AT_VALUE if m.kinds[depth] == IN_LIST else AT_NAME
-            elif byte == (93 if m.kinds[depth] == IN_LIST else 125):
+                parser.counts[depth] += 1
+                state = AT_VALUE if parser.kinds[depth] == IN_LIST else AT_NAME
+            elif byte == (93 if parser.kinds[depth] == IN_LIST else 125):
                 depth -= 1
             else:
                 return SEPARATOR, k, at
@@ -203,11 +205,11 @@ def parse_object(
             e, wide = find_string_end(text, s)
             after = e + 1
             if get_unchecked(text, e) != QUOTE:
-                wrong, where, e, wide = unescape_string(text, s, stop, m.plain)
+                wrong, where, e, wide = unescape_string(text, s, stop, parser.plain)
                 if wrong != 0:
                     return wrong, where, at
                 after = where + 1
-                source = m.plain
+                source = parser.plain
                 s = PADDING_BYTES
             if wide and find_invalid_utf8(source, s, e) < e:
                 return ENCODING, quote, at
@@ -217,24 +219,24 @@ def parse_object(
                     return COLON, k, at
                 k += 1
                 state = AT_VALUE
-                end, size = m.lengths[depth], e - s
+                end, size = parser.lengths[depth], e - s
                 if end + 1 + size > MAX_PATH_BYTES:
                     return PATH_TOO_LONG, quote, at
-                # A name at the top is its own path: it is copied only if there is more to come below it.
+                # A top-level name is its own path: it is copied only if an object or list follows.
                 pending = depth == 1 and s > quote
                 begin = s
                 if not pending:
-                    end = append_name(m.path, end, source, s, size, depth > 1)
-                    source, s, e = m.path, 0, end
+                    end = append_name(parser.path, end, source, s, size, depth > 1)
+                    source, s, e = parser.path, 0, end
                 h = hash_bytes(source, s, e, _NO_SEED)
                 if depth == 1:
                     at = mark if dropped else at
                     mark = at
-                    dropped = is_left_out(m.fields, h)
+                    dropped = is_left_out(parser.fields, h)
                 continue
-            path: Any = m.hashes[depth] if m.kinds[depth] == IN_LIST else h
-            if not dropped and path != m.label:
-                what, term, value = interpret_string(m.fields, source, s, e, path)
+            path: Any = parser.hashes[depth] if parser.kinds[depth] == IN_LIST else h
+            if not dropped and path != parser.label:
+                what, term, value = interpret_string(parser.fields, source, s, e, path)
                 if what > 0 or (what == IS_WEIGHT and weighed):
                     return (what if what > 0 else WEIGHT), quote, at
                 if what == IS_WEIGHT:
@@ -246,8 +248,8 @@ def parse_object(
                     k = after
                     state = AFTER_VALUE
                     continue
-            words = find_text_field(m.texts, path)
-            if path == m.label:
+            words = find_text_field(parser.texts, path)
+            if path == parser.label:
                 if labelled:
                     return LABEL_TWICE, quote, at
                 labelled = True
@@ -256,7 +258,7 @@ def parse_object(
                 out.labels[row, 2] = after
                 out.keys[row] = hash_bytes(source, s, e, _NO_SEED)
             elif words >= 0:
-                last = append_text(workspace, source, s, e, path, m.letters[words], to, at)
+                last = append_text(workspace, source, s, e, path, parser.letters[words], to, at)
                 for j in range(at, last if len(to.spans) > 0 else at):
                     to.spans[j, 0] = start
                     to.spans[j, 1] = stop
@@ -279,17 +281,17 @@ def parse_object(
             k += 1
             state = AFTER_VALUE
             continue
-        if m.kinds[depth] == IN_LIST:
-            if m.lengths[depth] + 20 > MAX_PATH_BYTES:  # a point and a number of any size
+        if parser.kinds[depth] == IN_LIST:
+            if parser.lengths[depth] + 20 > MAX_PATH_BYTES:  # room for a point and any index
                 return PATH_TOO_LONG, k, at
-            end = append_index(m.path, m.lengths[depth], m.counts[depth])
-            h = hash_bytes(m.path, 0, end, _NO_SEED)
+            end = append_index(parser.path, parser.lengths[depth], parser.counts[depth])
+            h = hash_bytes(parser.path, 0, end, _NO_SEED)
             pending = False
-        is_label = h == m.label
+        is_label = h == parser.label
         if is_label and labelled:
             return LABEL_TWICE, k, at
         if byte == 91 and is_label:
-            reason, after = scan_label_list(text, k, stop, m.plain)
+            reason, after = scan_label_list(text, k, stop, parser.plain)
             if reason != 0:
                 return reason, after, at
             labelled = True
@@ -300,19 +302,19 @@ def parse_object(
             k = after
             state = AFTER_VALUE
             continue
-        weighs = is_weight(m.fields, h)
+        weighs = is_weight(parser.fields, h)
         if byte == 123 or byte == 91:
             if is_label or weighs:
                 return (LABEL_KIND if is_label else WEIGHT), k, at
             if depth == MAX_DEPTH:
                 return TOO_DEEP, k, at
             if pending:
-                end = append_name(m.path, 0, text, begin, size, False)
+                end = append_name(parser.path, 0, text, begin, size, False)
             depth += 1
-            m.kinds[depth] = IN_OBJECT if byte == 123 else IN_LIST
-            m.lengths[depth] = end
-            m.counts[depth] = 0
-            m.hashes[depth] = h
+            parser.kinds[depth] = IN_OBJECT if byte == 123 else IN_LIST
+            parser.lengths[depth] = end
+            parser.counts[depth] = 0
+            parser.hashes[depth] = h
             state = AT_FIRST_NAME if byte == 123 else AT_FIRST_VALUE
             k += 1
             continue
@@ -328,19 +330,19 @@ def parse_object(
                 out.labels[row, 0] = IS_NUMBER
                 out.numbers[row] = value
             elif weighs:
-                if needs_weight(m.fields):
+                if needs_weight(parser.fields):
                     if weighed or value < 0.0:
                         return WEIGHT, k, at
                     weighed = True
                     out.weights[row] = value
-            elif is_category(m.fields, h):
+            elif is_category(parser.fields, h):
                 at = append_term(to, at, hash_bytes(text, k, after, h), 1.0, start, stop, at - first)
             else:
                 at = append_term(to, at, h, value, start, stop, at - first)
             k = after
             continue
         letters = np.uint64(load_word(text, k))
-        if weighs and needs_weight(m.fields) and letters & _FOUR_BYTES != _NULL:
+        if weighs and needs_weight(parser.fields) and letters & _FOUR_BYTES != _NULL:
             return WEIGHT, k, at
         if letters & _FOUR_BYTES == _TRUE:
             if is_label:
@@ -358,8 +360,8 @@ def parse_object(
             k += 5
         elif letters & _FOUR_BYTES == _NULL:
             if not (dropped or is_label or weighs):
-                own: Any = m.hashes[depth] if m.kinds[depth] == IN_LIST else h
-                what, term, value = interpret_missing(m.fields, own)
+                own: Any = parser.hashes[depth] if parser.kinds[depth] == IN_LIST else h
+                what, term, value = interpret_missing(parser.fields, own)
                 if what > 0:
                     return what, k, at
                 if what == TERM:
@@ -373,7 +375,7 @@ def parse_object(
         return TRAILING_TEXT, k, at
     if not labelled:
         return NO_LABEL, start, at
-    if needs_weight(m.fields) and not weighed:
+    if needs_weight(parser.fields) and not weighed:
         return NO_WEIGHT, start, at
     return 0, k, at
 
@@ -382,13 +384,13 @@ def parse_object(
 def parse_json_block(
     text: NDArray[np.uint8],
     block_stop: int,
-    m: JsonParserState,
+    parser: JsonParserState,
     workspace: NoNgrams | NgramWorkspace,
     unlabelled: bool,
     to: HashedTerms,
     out: JsonOutput,
 ) -> tuple[int, int, int]:
-    """All lines of a block: (rows, lines, problems). A line is complete but for its label where that is missing."""
+    """Parse all lines of a block; return (rows, lines, problems). `unlabelled` accepts lines without a label."""
     row = line = first = wrong = 0
     start = PADDING_BYTES
     out.starts[0] = 0
@@ -403,7 +405,7 @@ def parse_json_block(
         if begin < stop:
             reason, where, last = OBJECT, begin, first
             if text[begin] == 123:
-                reason, where, last = parse_object(text, begin, stop, m, workspace, to, first, out, row)
+                reason, where, last = parse_object(text, begin, stop, parser, workspace, to, first, out, row)
                 if unlabelled and reason == NO_LABEL:
                     reason = 0
                     out.labels[row, 0] = IS_ABSENT

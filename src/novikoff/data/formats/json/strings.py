@@ -1,4 +1,4 @@
-"""The strings of JSON: where they end, what they mean, and whether they are what RFC 8259 calls a string."""
+"""JSON strings: find their end, decode escapes, and check them against RFC 8259."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from novikoff._compiled.simd.byte_scan import PADDING_BYTES, lowest_bit, mask_at
 
 QUOTE, BACKSLASH = 34, 92
 UNCLOSED_STRING, CONTROL_CHARACTER, BAD_ESCAPE, LONE_SURROGATE = 1, 2, 3, 4
-"""What may be wrong: it does not end, it has a control character, an escape that is none, half a surrogate pair."""
+"""Errors in a string: no end, a control character, an invalid escape, an unpaired surrogate."""
 _ZERO, _ONE = uint64(0), uint64(1)
 
 
@@ -36,13 +36,12 @@ def _plain_find_string_end(text: Any, k: int) -> tuple[int, bool]:
 
 
 find_string_end = compiled(_plain_find_string_end if JIT_DISABLED else _find_string_end)
-"""Where the next quote, backslash or control character is (every line ends with one), and whether a byte before it is
-not ASCII."""
+"""Return the next quote, backslash or control character, such as a line feed, and whether non-ASCII precedes it."""
 
 
 @compiled
 def parse_hex_digit(byte: int) -> int:
-    """What a hexadecimal digit says; a large number for what is none, so that a sum of four tells."""
+    """Return the value of a hexadecimal digit; for other bytes a number so large that a sum of four shows it."""
     if 48 <= byte <= 57:
         return byte - 48
     small = byte | 32
@@ -51,7 +50,7 @@ def parse_hex_digit(byte: int) -> int:
 
 @compiled_not_inlined
 def parse_four_hex_digits(text: NDArray[np.uint8], k: int) -> int:
-    """What follows \\u; -1 where that is not four hexadecimal digits."""
+    """Return the number after \\u; -1 where there are not four hexadecimal digits."""
     total = 0
     for j in range(k, k + 4):
         digit = parse_hex_digit(to_int64(text[j]))
@@ -63,7 +62,7 @@ def parse_four_hex_digits(text: NDArray[np.uint8], k: int) -> int:
 
 @compiled_not_inlined
 def append_utf8(out: NDArray[np.uint8], end: int, character: int) -> int:
-    """A character in UTF-8; returns where the next one goes."""
+    """Append a character in UTF-8; return the new end."""
     if character < 0x80:
         out[end] = character
         return end + 1
@@ -76,7 +75,7 @@ def append_utf8(out: NDArray[np.uint8], end: int, character: int) -> int:
 
 @compiled
 def decode_escape(byte: int) -> int:
-    """What stands for a backslash and this letter; -1 where nothing does."""
+    """Return the character of an escape such as \\n; -1 for an invalid one."""
     if byte in (QUOTE, BACKSLASH, 47):
         return byte
     if byte == 110:
@@ -92,8 +91,10 @@ def decode_escape(byte: int) -> int:
 
 @compiled_not_inlined
 def unescape_string(text: NDArray[np.uint8], k: int, stop: int, out: NDArray[np.uint8]) -> tuple[int, int, int, bool]:
-    """The string that begins at k, in a line that ends at stop, written to `out` from PADDING_BYTES on:
-    (what is wrong or 0, where it ends or that stands, where it ends in `out`, whether it has bytes that are not ASCII).
+    """Decode the string that begins at k, in a line that ends at `stop`, to `out` from PADDING_BYTES on.
+
+    Return (error or 0, end of the string or position of the error, end in `out`, whether it has bytes that are not
+    ASCII).
     """
     end = PADDING_BYTES
     wide = False
@@ -133,7 +134,7 @@ def unescape_string(text: NDArray[np.uint8], k: int, stop: int, out: NDArray[np.
 
 @compiled_not_inlined
 def find_invalid_utf8(text: NDArray[np.uint8], k: int, stop: int) -> int:
-    """Where text[k:stop] is not UTF-8 any more; stop where all of it is."""
+    """Return the position of the first byte of text[k:stop] that is not valid UTF-8; `stop` where all is valid."""
     while k < stop:
         lead = to_int64(text[k])
         if lead < 0x80:

@@ -1,4 +1,4 @@
-"""The pieces of JSON that are not strings: blanks, numbers, paths; and all that may be wrong with a line."""
+"""JSON whitespace, numbers and paths, and the messages for all errors of a line."""
 
 from __future__ import annotations
 
@@ -13,54 +13,42 @@ from novikoff.data.parse_float import parse_decimal
 
 MAX_DEPTH = 64
 MAX_PATH_BYTES = 1000
-"""Bytes of a path: each value below it costs as much to hash."""
+"""Limit on the length of a path: every value below a path hashes it again."""
 REASONS = {
-    # The first four are what may be wrong with a string.
-    UNCLOSED_STRING: ("syntax", "a string has no end"),
+    # Errors of strings: see `strings.py`.
+    UNCLOSED_STRING: ("syntax", "unterminated string"),
     CONTROL_CHARACTER: ("control character", "a control character must be escaped in a string"),
     BAD_ESCAPE: ("escape", 'a backslash must be followed by one of "\\/bfnrt or by u and four hexadecimal digits'),
-    LONE_SURROGATE: ("escape", "half of a surrogate pair stands alone"),
+    LONE_SURROGATE: ("escape", "unpaired surrogate"),
     5: ("encoding", "strings must be UTF-8"),
-    6: ("syntax", "expected one JSON object a line"),
+    6: ("syntax", "expected one JSON object per line"),
     7: ("syntax", "expected a name in double quotes"),
     8: ("syntax", "expected a colon"),
     9: ("syntax", "expected a value"),
     10: ("syntax", "expected a comma or the end of the object or list"),
-    11: ("syntax", "nothing may come after the object"),
-    12: ("number", "expected a number as JSON writes it"),
-    13: ("range", "numbers must be finite and of size up to 1e15 (larger labels must be strings)"),
-    14: ("depth", f"objects and lists may lie up to {MAX_DEPTH} deep in each other"),
-    15: ("path", f"names joined to a path may have up to {MAX_PATH_BYTES} bytes"),
+    11: ("syntax", "expected nothing after the object"),
+    12: ("number", "expected a JSON number"),
+    13: ("range", "numbers must be finite and of size up to 1e15 (write larger labels as strings)"),
+    14: ("depth", f"objects and lists may be nested up to {MAX_DEPTH} deep"),
+    15: ("path", f"paths may have up to {MAX_PATH_BYTES} bytes"),
     16: ("label", "the label must be a number, a string, true or false"),
-    17: ("label", "the label comes a second time"),
-    18: ("no label", "there is no label"),
+    17: ("label", "duplicate label"),
+    18: ("no label", "missing label"),
     19: ("weight", "the weight must be one number from 0 to 1e15"),
-    20: ("no weight", "there is no weight"),
-    21: ("missing", "there must be a value (--missing error)"),
-    22: ("number", "a field of --numeric must be a number"),
+    20: ("no weight", "missing weight"),
+    21: ("missing", "missing value (--missing error refuses it)"),
+    22: ("number", "fields of --numeric must be numbers"),
 }
 (
-    ENCODING,
-    OBJECT,
-    NAME,
-    COLON,
-    VALUE,
-    SEPARATOR,
-    TRAILING_TEXT,
-    NUMBER,
-    RANGE,
-    TOO_DEEP,
-    PATH_TOO_LONG,
-    LABEL_KIND,
-    LABEL_TWICE,
-    NO_LABEL,
-) = range(5, 19)
+    ENCODING, OBJECT, NAME, COLON, VALUE, SEPARATOR, TRAILING_TEXT, NUMBER, RANGE, TOO_DEEP, PATH_TOO_LONG, LABEL_KIND,
+    LABEL_TWICE, NO_LABEL,
+) = range(5, 19)  # fmt: skip
 WEIGHT, NO_WEIGHT, MISSING, NUMERIC = range(19, 23)
 
 
 @compiled
 def skip_whitespace(text: NDArray[np.uint8], k: int) -> int:
-    """Past blanks as JSON has them; the line ends with something else."""
+    """Skip JSON whitespace other than line feeds; a line feed ends the line."""
     byte = get_unchecked(text, k)
     while byte == 32 or byte == 9 or byte == 13:
         k += 1
@@ -75,13 +63,13 @@ def is_digit(byte: int) -> bool:
 
 @compiled_not_inlined
 def parse_json_number(text: NDArray[np.uint8], k: int) -> tuple[int, int, float]:
-    """The number that begins at k: (reason or 0, where it ends, what it is)."""
+    """Parse the number that begins at k; return (reason or 0, its end, its value)."""
     start = k
     negative = text[k] == 45
     if negative:
         k += 1
     if not is_digit(text[k]):
-        # Infinity and NaN are numbers elsewhere: say so.
+        # Infinity and NaN are no JSON numbers: the reason says so.
         return (RANGE if text[k] == 73 or text[k] == 78 else NUMBER), k, 0.0
     whole: Any = 0
     first = k
@@ -117,7 +105,7 @@ def parse_json_number(text: NDArray[np.uint8], k: int) -> tuple[int, int, float]
 
 @compiled_not_inlined
 def append_index(path: NDArray[np.uint8], end: int, number: int) -> int:
-    """Writes a point and a number; returns where they end."""
+    """Append a point and a number to a path; return the new end."""
     path[end] = 46
     size, rest = 1, number
     while rest >= 10:
@@ -131,7 +119,7 @@ def append_index(path: NDArray[np.uint8], end: int, number: int) -> int:
 
 @compiled
 def append_name(path: NDArray[np.uint8], end: int, text: NDArray[np.uint8], start: int, size: int, nested: bool) -> int:
-    """Writes a name, and a point before it where it is within another; returns where it ends."""
+    """Append a name to a path, after a point where it is nested; return the new end."""
     if nested:
         path[end] = 46
         end += 1
