@@ -192,11 +192,7 @@ def _select_witnesses(model: OnlineClassifier, search: SearchResult) -> list[Nam
 
 
 def evaluate_model_bounds(
-    model: OnlineClassifier,
-    sample: BinarySample,
-    search: SearchResult,
-    stream: BatchStream,
-    passes: int,
+    model: OnlineClassifier, sample: BinarySample, search: SearchResult, stream: BatchStream, passes: int
 ) -> list[dict[str, Any]]:
     """Evaluate the bounds of a model after its run, with the directions found and its own weights."""
     return evaluate_bounds(model, _select_witnesses(model, search), _find_target(model, sample, passes), stream, passes)

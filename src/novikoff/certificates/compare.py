@@ -31,9 +31,9 @@ from novikoff.certificates.search.streaming_search import SearchResult, search_s
 from novikoff.certificates.search.witness_selection import SampleEvidence
 from novikoff.certificates.shuffle_buffer import ShuffleBuffer
 from novikoff.certificates.spaces.base import find_space
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.label_order import LabelOrder
-from novikoff.data.options import ReadOptions
 from novikoff.data.reader import DataReader
 from novikoff.data.shuffle.external import Shuffler
 from novikoff.errors import InputError, NovikoffError, TooManyLabelsError

@@ -19,10 +19,10 @@ from novikoff.cli.options.data_options import (
     matches_reading,
     restore_reading_options,
 )
-from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory
 from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.output.report_output import add_report_option, write_report
-from novikoff.data.options import ReadOptions
+from novikoff.data.formats.base import ReadOptions
 from novikoff.errors import InputError
 
 EPILOG = f"""\
@@ -69,7 +69,6 @@ def add_certificate_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-@within_model_memory
 def run(options: argparse.Namespace) -> int:
     from novikoff.model_file import load_learner, to_bytes
 

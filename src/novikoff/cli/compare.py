@@ -21,13 +21,13 @@ from novikoff.cli.options.run_options import (
     DEFAULT_LIMIT_TEXT,
     add_max_model_memory,
     add_shuffle,
-    order_warnings,
-    resolve_shuffle,
-    within_model_memory,
+    check_shuffle,
+    describe_sorted_labels,
 )
 from novikoff.cli.output.data_summary import describe_files, show_description
 from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.output.report_output import add_report_option
+from novikoff.data.reader import is_builtin
 
 if TYPE_CHECKING:
     from novikoff.certificates.compare import Comparison
@@ -69,13 +69,15 @@ def _parse_names(text: str) -> list[str]:
     return chosen
 
 
-@within_model_memory
 def run(options: argparse.Namespace) -> int:
     from novikoff.certificates.compare import compare
 
     if options.report:
         check_writable(Path(options.report))
-    resolve_shuffle(options)
+    if options.shuffle is None:
+        options.shuffle = all(map(is_builtin, options.data))
+    if options.shuffle:
+        check_shuffle(options)
     reading_options = build_reading_options(options)
     read = describe_files(options.data, reading_options)
     show_description(read, quiet=options.quiet)
@@ -87,7 +89,8 @@ def run(options: argparse.Namespace) -> int:
         only=options.learners or (),
         random_state=(options.random_state or 0) if options.shuffle else None,
     )
-    late = order_warnings(found.label_order, options)
+    order = found.label_order
+    late = [describe_sorted_labels(order, options)] if order is not None and order.is_sorted else []
     for warning in late:
         print(f"warning: {warning}", file=sys.stderr)
     if options.report:

@@ -33,8 +33,8 @@ from novikoff.cli.output.data_summary import show_notes
 from novikoff.cli.output.evaluation_text import format_comparison, format_result
 from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.predict import check_same_columns, score_batch
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.labels.binary_labels import to_plain_label
-from novikoff.data.options import ReadOptions
 from novikoff.data.reader import Batch, DataReader
 from novikoff.errors import InputError, LabelError
 from novikoff.evaluation.evaluators import (

@@ -37,21 +37,20 @@ from novikoff.cli.options.run_options import (
     DEFAULT_LIMIT_TEXT,
     add_max_model_memory,
     add_shuffle,
-    describe_run,
-    order_warnings,
-    resolve_shuffle,
+    check_shuffle,
+    describe_shuffle,
+    describe_sorted_labels,
     shuffle_reading,
     summary_line,
-    within_model_memory,
 )
 from novikoff.cli.output.data_summary import show_description
 from novikoff.cli.output.model_output import check_writable
-from novikoff.cli.output.progress import TrainingProgress, progressive_error_lines
+from novikoff.cli.output.progress import TrainingProgress
 from novikoff.cli.output.provenance import add_provenance, begin_provenance, finish_provenance
 from novikoff.cli.output.report_output import add_report_option
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS
-from novikoff.data.options import ReadOptions
-from novikoff.data.reader import Batch, DataReader
+from novikoff.data.reader import Batch, DataReader, is_builtin
 from novikoff.errors import InputError, TooManyLabelsError, TooManyNamesError
 from novikoff.model_factory import (
     BATCH_SCHEMES,
@@ -118,7 +117,6 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     kernel_options.add_kernel_options(parser)
 
 
-@within_model_memory
 def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     if options.search_effort is not None and not (options.certificate or options.report):
@@ -127,7 +125,10 @@ def run(options: argparse.Namespace) -> int:
         from novikoff.cli import learn_batch
 
         return learn_batch.run(options, model_options.read_model_settings(options))
-    resolve_shuffle(options)
+    if options.shuffle is None:
+        options.shuffle = all(map(is_builtin, options.data))
+    if options.shuffle:
+        check_shuffle(options)
     if options.kernel_form is not None:
         kernel_options.resolve_representation(options)
     settings, draft, passes = _resume(options) if options.resume else _draft_model(options)
@@ -141,7 +142,8 @@ def run(options: argparse.Namespace) -> int:
 
         save(model, options.save, provenance=finish_provenance(options, seen) if options.provenance else None)
     report = _summarize(model, reading, before, time.perf_counter() - began, first_pass)
-    late = order_warnings(state_of(model).label_order, options)
+    order = state_of(model).label_order
+    late = [describe_sorted_labels(order, options)] if order is not None and order.is_sorted else []
     report["warnings"] = [*reading.doubts, *late]
     compiling = min(jit.seconds_compiling, report["seconds"])
     if options.certificate or options.report:
@@ -189,7 +191,7 @@ def _run_passes(
     batches = reading.batches()
     first = next(batches)
     reading.describe(first)
-    if show_data:
+    if show_data and (reading.doubts or not options.quiet):
         show_description(reading, quiet=options.quiet)
     if settings is None:
         model = draft
@@ -200,7 +202,7 @@ def _run_passes(
         model = build_model(settings, task, notify=lambda message: _notify(message, options))
     check_settings(model)
     examples, mistakes = (draft.ledger_.examples, draft.ledger_.mistakes) if settings is None else (0, 0)
-    progress = TrainingProgress(quiet=options.quiet, already=examples, mistakes=mistakes)
+    progress = None if options.quiet else TrainingProgress(already=examples, mistakes=mistakes)
     training = build_file_trainer(model, reading, positive=options.positive_label)
     _learn_pass(training, chain([first.to_numpy()], batches), progress)
     ledger = model.ledger_
@@ -210,16 +212,19 @@ def _run_passes(
     return model, reading, first_pass if passes > 1 else None
 
 
-def _learn_pass(training: Any, batches: Iterator[Batch], progress: TrainingProgress) -> None:
+def _learn_pass(training: Any, batches: Iterator[Batch], progress: TrainingProgress | None) -> None:
     """Learn all batches, in pieces that end where a line of progress is due."""
     for batch in training.iter_batches(batches):
         encoded, start = training.encode(batch), 0
         while start < len(encoded.codes):
-            signals.raise_if_interrupted()
-            start = training.learn(encoded, start, start + progress.examples_until_line(training.state.ledger))
-            progress.show(training.state.ledger)
+            if progress is None:
+                start = training.learn(encoded)
+            else:
+                start = training.learn(encoded, start, start + progress.examples_until_line(training.state.ledger))
+                progress.show(training.state.ledger)
+            if signals.was_interrupted:
+                raise KeyboardInterrupt
     training.end_pass()
-    signals.raise_if_interrupted()
 
 
 def _draft_model(options: argparse.Namespace) -> tuple[ModelSettings, Any, int]:
@@ -325,7 +330,7 @@ def _summarize(
         "read": reading.description,
         "notes": reading.notes,
         **reading.report(),
-        **describe_run(reading),
+        **({} if reading.shuffler is None else {"shuffle": describe_shuffle(reading.shuffler)}),
     }
 
 
@@ -357,6 +362,25 @@ def _format_text(report: dict[str, Any], options: argparse.Namespace, compiling:
         f"radius      {report['radius']:.6g}\n"
         f"seconds     {report['seconds']:.3f}   ({report['examples_per_second']:,.0f} examples/s{once})"
     ) + saved
+
+
+def progressive_error_lines(mistakes: int, examples: int, first_pass: dict[str, int] | None = None) -> list[str]:
+    """Return the line for the progressive error of a run and, over several passes, that of the first pass alone.
+
+    >>> print("\\n".join(progressive_error_lines(6, 60, {"mistakes": 4, "examples": 20})))
+    error       0.1000   (progressive error of the run: 6 of 60 predictions made while learning were wrong)
+    first pass  0.2000   (progressive error: 4 of 20 predictions; later passes have seen the labels)
+    """
+    made = f"{mistakes:,} of {examples:,} predictions made while learning were wrong"
+    lines = [f"error       {mistakes / max(examples, 1):.4f}   (progressive error of the run: {made})"]
+    if first_pass is not None:
+        wrong, seen = first_pass["mistakes"], first_pass["examples"]
+        share = wrong / max(seen, 1)
+        lines.append(
+            f"first pass  {share:.4f}   (progressive error: {wrong:,} of {seen:,} predictions; later passes have seen"
+            " the labels)"
+        )
+    return lines
 
 
 def _describe_bound(document: dict[str, Any]) -> str:

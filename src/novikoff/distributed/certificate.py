@@ -27,7 +27,7 @@ from novikoff.certificates.serialization import (
     measurement_to_dict,
 )
 from novikoff.certificates.spaces.base import find_space
-from novikoff.data.options import ReadOptions
+from novikoff.data.formats.base import ReadOptions
 from novikoff.distributed import measure, worker_tasks
 from novikoff.distributed.bounds import derive_bounds, with_mixed_counts
 from novikoff.distributed.compatibility import prepare_model

@@ -27,9 +27,9 @@ from novikoff.base.internals import (
 )
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.data import formats, validation
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.labels.binary_labels import find_distinct
 from novikoff.data.labels.label_order import LabelOrder
-from novikoff.data.options import ReadOptions
 from novikoff.data.reader import DataReader, is_builtin
 from novikoff.data.rows import Rows
 from novikoff.errors import InputError, NovikoffError, TooManyNamesError

@@ -117,13 +117,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
         estimator: OnlineClassifier | None = None,
         *,
         method: Literal[
-            "random-stopping",
-            "controlled-testing",
-            "next-stretch",
-            "longest-survivor",
-            "penalised",
-            "average",
-            "vote",
+            "random-stopping", "controlled-testing", "next-stretch", "longest-survivor", "penalised", "average", "vote"
         ] = "longest-survivor",
         epsilon: float = 0.1,
         delta: float = 0.05,

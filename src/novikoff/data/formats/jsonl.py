@@ -30,7 +30,7 @@ from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uint64
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.byte_scan import PADDING_BYTES
-from novikoff.data.formats.base import BadLine, Format, ParsedBlock, Parser, format_excerpt
+from novikoff.data.formats.base import BadLine, Format, ParsedBlock, Parser, check_roles, format_excerpt
 from novikoff.data.formats.column_survey import build_feature_notes, determines_label, find_feature_doubts
 from novikoff.data.formats.json.fields import NoFieldRoles
 from novikoff.data.formats.json.names import list_feature_names
@@ -67,7 +67,6 @@ from novikoff.data.formats.ngrams import (
 from novikoff.data.labels.binary_labels import to_plain_label
 from novikoff.data.merge_terms import allocate_terms
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS, hash_name
-from novikoff.data.options import check_roles
 from novikoff.data.rows import Sparse
 from novikoff.data.text_source import TextBlock
 from novikoff.errors import InputError
