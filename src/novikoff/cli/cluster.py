@@ -22,14 +22,8 @@ from novikoff.base.internals import feature_range_of, inner_learner_of, scheme_i
 from novikoff.cli import signals
 from novikoff.cli.certify import add_certificate_options, given_certify_settings
 from novikoff.cli.learn import progressive_error_lines
-from novikoff.cli.options import model_options
+from novikoff.cli.options import model_options, run_options
 from novikoff.cli.options.data_options import add_data_options, build_reading_options
-from novikoff.cli.options.run_options import (
-    DEFAULT_LIMIT_TEXT,
-    add_max_model_memory,
-    add_random_state,
-    max_model_memory,
-)
 from novikoff.cli.output.data_summary import show_description
 from novikoff.cli.output.model_output import check_writable
 from novikoff.errors import InputError, SortedLabelsWarning
@@ -93,10 +87,10 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     )
     learn.add_argument("--certificate", metavar="FILE", help="write a certificate of the mistake bounds to this file")
     add_certificate_options(learn)
-    add_max_model_memory(learn, DEFAULT_LIMIT_TEXT)
+    run_options.add_max_model_memory(learn, run_options.DEFAULT_LIMIT_TEXT)
     learn.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     learn.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
-    add_random_state(learn, "code words of --multiclass ecoc, initial weights of a network")
+    run_options.add_random_state(learn, "code words of --multiclass ecoc, initial weights of a network")
     add_data_options(learn)
     for name in (
         learner_registry.names()
@@ -114,7 +108,9 @@ def run(options: argparse.Namespace) -> int:
 
     began = time.perf_counter()
     if options.max_model_memory is not None:
-        os.environ[ENVIRONMENT_VARIABLE] = str(max_model_memory(options))  # worker processes on this machine inherit it
+        os.environ[ENVIRONMENT_VARIABLE] = str(
+            run_options.max_model_memory(options)
+        )  # worker processes on this machine inherit it
     if options.workers is not None and (options.scheduler or options.workers < 1):
         raise InputError("--workers is the number of processes to start without --scheduler, at least 1.")
     if options.search_effort is not None and not options.certificate:

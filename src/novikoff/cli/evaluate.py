@@ -14,21 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.base.internals import (
-    build_scorer,
-    decide_labels,
-    display_scores,
-    format_label,
-    predicts_one_label,
-    state_of,
-)
-from novikoff.cli.options.data_options import (
-    DATA_HELP,
-    add_data_options,
-    build_reading_options,
-    is_stream,
-    open_reading,
-)
+from novikoff.base import internals
+from novikoff.cli.options import data_options
 from novikoff.cli.output.data_summary import show_notes
 from novikoff.cli.output.evaluation_text import format_comparison, format_result
 from novikoff.cli.output.model_output import check_writable
@@ -37,20 +24,13 @@ from novikoff.data.formats.base import ReadOptions
 from novikoff.data.labels.binary_labels import to_plain_label
 from novikoff.data.reader import Batch, DataReader
 from novikoff.errors import InputError, LabelError
-from novikoff.evaluation.evaluators import (
-    DEFAULT_DELTA,
-    UNLABELLED,
-    ClassificationEvaluator,
-    Codes,
-    LabelIndex,
-    LabelSetEvaluator,
-)
+from novikoff.evaluation import evaluators
 from novikoff.evaluation.intervals import PairedComparison
 from novikoff.evaluation.ranking import find_query_starts, measure_ranking
 from novikoff.evaluation.results import RankingResult, Result
 
 EPILOG = f"""\
-{DATA_HELP}
+{data_options.DATA_HELP}
 It is read as the data that the model was learned from, and must have labels. All figures are of the saved model on
 DATA. Intervals hold for new examples if DATA is an i.i.d. sample that the model has not learned from.
 With several models each pair is compared on the same examples.
@@ -80,19 +60,19 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         "--delta",
         metavar="D",
         type=float,
-        default=DEFAULT_DELTA,
+        default=evaluators.DEFAULT_DELTA,
         help="how often an interval may be wrong (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr but warnings")
     parser.add_argument("--report", metavar="FILE.html", help="also write a page with curves, plots and tables")
-    add_data_options(parser)
+    data_options.add_data_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     if not 0.0 < options.delta < 1.0:
         raise InputError(f"--delta must be between 0 and 1, but is {options.delta}.")
-    if is_stream(options.data) and (len(options.models) > 1 or options.by):
+    if data_options.is_stream(options.data) and (len(options.models) > 1 or options.by):
         raise InputError(f"{options.data}: can be read once only: for several models or --by use a file.")
     if options.report:
         check_writable(Path(options.report))
@@ -109,13 +89,13 @@ def _evaluate_model(path: str, options: argparse.Namespace) -> ModelEvaluation:
     from novikoff.model_file import load_learner
 
     model = load_learner(path)
-    reading_options = build_reading_options(options)
+    reading_options = data_options.build_reading_options(options)
     reading_options.unlabelled = True
-    reading = open_reading([options.data], reading_options, state_of(model))
+    reading = data_options.open_reading([options.data], reading_options, internals.state_of(model))
     batches = _checked_batches(model, path, reading, options)
     if hasattr(model, "rank"):
         found = ModelEvaluation(path, _evaluate_ranking(model, batches, options.data), None)
-    elif not predicts_one_label(model):
+    elif not internals.predicts_one_label(model):
         found = ModelEvaluation(path, _evaluate_label_sets(model, batches, options), None)
     else:
         found = _evaluate_classes(model, path, batches, options)
@@ -132,17 +112,17 @@ def _checked_batches(model: Any, path: str, reading: DataReader, options: argpar
 
 def _evaluate_classes(model: Any, path: str, batches: Iterator[Batch], options: argparse.Namespace) -> ModelEvaluation:
     classes = list(model.classes_)
-    index = LabelIndex([format_label(model, label) for label in classes])
+    index = evaluators.LabelIndex([internals.format_label(model, label) for label in classes])
     order = np.argsort(np.array(classes))
-    score, edges = build_scorer(model, known=True), getattr(model, "edges", None)
+    score, edges = internals.build_scorer(model, known=True), getattr(model, "edges", None)
     slices = _read_column(options) if options.by else None
     wrong: list[NDArray[np.bool_]] = []
-    with ClassificationEvaluator(index, options.delta) as evaluator:
+    with evaluators.ClassificationEvaluator(index, options.delta) as evaluator:
         for batch in batches:
             scores = score_batch(score, batch)
-            predicted = order[np.searchsorted(np.array(classes), decide_labels(model, scores), sorter=order)]
+            predicted = order[np.searchsorted(np.array(classes), internals.decide_labels(model, scores), sorter=order)]
             true = _true_codes(model, batch, index)
-            shown = display_scores(model, scores)
+            shown = internals.display_scores(model, scores)
             wrong.append(
                 evaluator.add(
                     true,
@@ -170,31 +150,35 @@ def _to_probabilities(model: Any, shown: NDArray[np.float64]) -> NDArray[np.floa
     return probabilities
 
 
-def _true_codes(model: Any, batch: Batch, index: LabelIndex) -> Codes:
+def _true_codes(model: Any, batch: Batch, index: evaluators.LabelIndex) -> evaluators.Codes:
     """Return the number of each true label; each distinct label of the batch is decoded once."""
     _, first, inverse = np.unique(batch.parsed.keys, return_index=True, return_inverse=True)
     codes = np.array([_true_code(model, batch, int(i), index) for i in first], np.int64)
     return codes[inverse]
 
 
-def _true_code(model: Any, batch: Batch, i: int, index: LabelIndex) -> int:
+def _true_code(model: Any, batch: Batch, i: int, index: evaluators.LabelIndex) -> int:
     try:
         label = batch.parsed.label(i)
     except LabelError as problem:
         raise InputError(f"{batch.where(i)}: {problem}") from None
-    return UNLABELLED if label is None else int(index.encode([format_label(model, label)])[0])
+    return evaluators.UNLABELLED if label is None else int(index.encode([internals.format_label(model, label)])[0])
 
 
-def _count_edges(edges: Any, labels: list[str], true: Codes, predicted: Codes) -> int:
-    pairs, counts = np.unique(np.stack([true, predicted])[:, true != UNLABELLED], axis=1, return_counts=True)
+def _count_edges(edges: Any, labels: list[str], true: evaluators.Codes, predicted: evaluators.Codes) -> int:
+    pairs, counts = np.unique(np.stack([true, predicted])[:, true != evaluators.UNLABELLED], axis=1, return_counts=True)
     return sum(edges(labels[a], labels[b]) * n for (a, b), n in zip(pairs.T.tolist(), counts.tolist(), strict=True))
 
 
 def _evaluate_label_sets(model: Any, batches: Iterator[Batch], options: argparse.Namespace) -> Result:
-    evaluator = LabelSetEvaluator(LabelIndex([str(label) for label in model.classes_]), options.delta)
-    score = build_scorer(model, known=True)
+    evaluator = evaluators.LabelSetEvaluator(
+        evaluators.LabelIndex([str(label) for label in model.classes_]), options.delta
+    )
+    score = internals.build_scorer(model, known=True)
     for batch in batches:
-        predicted = [[str(label) for label in labels] for labels in decide_labels(model, score_batch(score, batch))]
+        predicted = [
+            [str(label) for label in labels] for labels in internals.decide_labels(model, score_batch(score, batch))
+        ]
         evaluator.add([_true_set(batch, i) for i in range(len(batch))], predicted)
     return evaluator.result()
 
@@ -206,7 +190,7 @@ def _true_set(batch: Batch, i: int) -> list[str]:
 
 
 def _evaluate_ranking(model: Any, batches: Iterator[Batch], title: str) -> Result:
-    score, parts = build_scorer(model, known=True), []
+    score, parts = internals.build_scorer(model, known=True), []
     for batch in batches:
         if batch.parsed.groups is None or batch.parsed.numbers is None:
             raise InputError(f"{title}: a ranking is evaluated on rows with a grade and a query (qid).")
@@ -244,7 +228,7 @@ def _label_texts(batch: Batch) -> list[str]:
 
 
 def _read_column(options: argparse.Namespace) -> ColumnValues:
-    given = build_reading_options(options)
+    given = data_options.build_reading_options(options)
     kept = {name: getattr(given, name) for name in ("format", "delimiter", "quote", "header", "encoding", "threads")}
     return ColumnValues(DataReader([options.data], replace(ReadOptions(), **kept, label=options.by, unlabelled=True)))
 

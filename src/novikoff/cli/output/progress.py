@@ -1,10 +1,12 @@
-"""The progressive error of a run on stderr: a line at 1, 2, 4, 8 … examples."""
+"""Progress on stderr: the progressive error at 1, 2, 4, 8 … examples, or lines with the time."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 
+from novikoff.cli import signals
 from novikoff.ledger import Ledger
 
 
@@ -35,3 +37,15 @@ class TrainingProgress:
         )
         self.examples, self.mistakes = ledger.examples, ledger.mistakes
         self.next = self.start + 2 * (self.next - self.start)
+
+
+def elapsed_time_printer(*, quiet: bool) -> Callable[[str], None]:
+    """Return a function that prints a line with the elapsed time, unless `quiet`, and raises KeyboardInterrupt."""
+    began = time.perf_counter()
+
+    def report(line: str) -> None:
+        signals.raise_if_interrupted()
+        if not quiet:
+            print(f"{time.perf_counter() - began:6.1f} s   {line}", file=sys.stderr)
+
+    return report
