@@ -277,7 +277,7 @@ def _write_report(
     page = build_page(
         list(zip(names, (one.result for one in found), strict=True)),
         [Pair(named[id(a)], named[id(b)], pair) for a, b, pair in pairs],
-        data=_name_data(options.data),
+        data="standard input" if options.data == "-" else Path(options.data).name,
         document=document,
         delta=options.delta,
         by=options.by,
@@ -289,10 +289,6 @@ def _name_models(paths: list[str]) -> list[str]:
     """Return the names of the files without folders; numbered where names occur twice."""
     names = [Path(path).name for path in paths]
     return [name if names.count(name) == 1 else f"{k}: {name}" for k, name in enumerate(names, 1)]
-
-
-def _name_data(data: str) -> str:
-    return "standard input" if data == "-" else Path(data).name
 
 
 def _format_text(

@@ -281,14 +281,14 @@ def _check_rereadable(titles: list[str], passes: int) -> None:
         raise InputError(f"{streams[0]}: can be read once only: for --passes, or to name it twice, use a file.")
 
 
-def _add_progressive_error(counts: dict[str, int]) -> dict[str, Any]:
-    return {**counts, "progressive_error": counts["mistakes"] / max(counts["examples"], 1)}
-
-
 def _summarize(
     model: Any, reading: DataReader, before: int, seconds: float, first_pass: dict[str, int] | None
 ) -> dict[str, Any]:
     ledger = model.ledger_
+    first: dict[str, Any] = {}
+    if first_pass is not None:
+        error = first_pass["mistakes"] / max(first_pass["examples"], 1)
+        first = {"first_pass": {**first_pass, "progressive_error": error}}
     return {
         "learner": learner_registry.name_of(type(internals.inner_learner_of(model))),
         **internals.scheme_info_of(model),
@@ -297,7 +297,7 @@ def _summarize(
         "mistakes": ledger.mistakes,
         "updates": ledger.updates,
         "progressive_error": ledger.progressive_error,
-        **({} if first_pass is None else {"first_pass": _add_progressive_error(first_pass)}),
+        **first,
         "seconds": seconds,
         "examples_per_second": (ledger.examples - before) / seconds,
         "radius": ledger.radius,

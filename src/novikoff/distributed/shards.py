@@ -165,7 +165,7 @@ class FileShard:
         """Read the first block, or all of it for `all_labels`, and return the properties of the shard."""
         reading = self._reading(model)
         reader = internals.build_label_reader(
-            model, internals.build_empty_labels(model), Counter() if self._skips_bad_lines() else None
+            model, internals.build_empty_labels(model), Counter() if self.options.bad_lines == "skip" else None
         )
         with closing(cast(Generator[Any], reading.batches())) as batches:
             first = next(batches)
@@ -204,9 +204,6 @@ class FileShard:
 
     def iter_encoded(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
         yield from internals.iter_encoded_files(model, self._reading(model))
-
-    def _skips_bad_lines(self) -> bool:
-        return self.options.bad_lines == "skip"
 
     def _reading(self, model: OnlineClassifier) -> DataReader:
         """Return a reader of the file, by default with one thread: other shards use the other processors."""

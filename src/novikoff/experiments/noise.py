@@ -49,7 +49,7 @@ def run(
             attributes,
             relevant,
             noise=rate,
-            examples=examples + _count_test_examples(examples),
+            examples=examples + max(round(TEST_FRACTION * examples), 1),
             random_state=random_state,
         )
         points.append({"noise": rate, **_run_point(stream, examples)})
@@ -80,10 +80,6 @@ EXPLANATION = (
     " noise only, and is shown there only; the other bounds are left out where they allow more mistakes than"
     " there are examples."
 )
-
-
-def _count_test_examples(examples: int) -> int:
-    return max(round(TEST_FRACTION * examples), 1)
 
 
 def _l1_margin(k: int) -> float:
