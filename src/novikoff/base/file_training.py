@@ -114,6 +114,9 @@ class FileTrainer:
         """Complete the state after the last batch; InputError where the positive label was not found."""
         state = self._require_state()
         self.label_order = None
+        if self.reading.row_filter is not None and self.reading.names is not None:
+            # The last rows may be held out, and still have added names to the dictionary.
+            self.model._ensure_capacity(state, len(self.reading.names))
         if self.reading.kept:
             state.slot_names = dict(self.reading.kept)
         if self.positive is not None and state.ledger.examples and not self.resumed and not self.saw_positive_label():

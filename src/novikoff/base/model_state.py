@@ -38,6 +38,8 @@ class ModelState:
     shuffle: dict[str, Any] | None = None
     """The permutation of the rows that the run began with (data/shuffle/permutation.py); None: they kept their
     order."""
+    holdout: dict[str, Any] | None = None
+    """Which rows of the data were held out (data/holdout.py); None: all were learned."""
     fit_row_count: int = 0
     """The rows of fit's X, where the run began with fit; not saved."""
     label_order: LabelOrder | None = None
