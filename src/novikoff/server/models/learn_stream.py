@@ -52,10 +52,10 @@ class LearnStream:
         self.total = LearnOutcome()
         self._digest = blake2b(digest_size=16)
         self._chain = JobChain()
-        self._in_flight: deque[tuple[asyncio.Task[LearnOutcome], int]] = deque()
+        self._in_flight: deque[tuple[asyncio.Future[LearnOutcome], int]] = deque()
         self._known: IdempotencyRecord | None = None
         """The record of an earlier transmission of the stream."""
-        self._last: asyncio.Task[LearnOutcome] | None = None
+        self._last: asyncio.Future[LearnOutcome] | None = None
 
     async def learn(self, blocks: AsyncIterator[bytes]) -> AsyncIterator[int]:
         """Learn blocks of complete lines. Yield repeatedly the number of lines that are durable and applied.
@@ -148,8 +148,8 @@ class LearnStream:
 
     async def _next_applied(self) -> int:
         """Wait for the oldest block in flight; return the number of its last line."""
-        task, line = self._in_flight.popleft()
-        outcome, total = await asyncio.shield(task), self.total
+        applied, line = self._in_flight.popleft()
+        outcome, total = await asyncio.shield(applied), self.total  # `_release_key` waits for it, too
         total.examples += outcome.examples
         total.mistakes += outcome.mistakes
         total.updates += outcome.updates

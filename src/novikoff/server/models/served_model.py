@@ -6,6 +6,7 @@ The same lines in the same order give the same model, byte for byte, also when t
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -115,7 +116,8 @@ class ServedModel:
 
     @property
     def ledger(self) -> Ledger:
-        return self.learner.ledger_ if self.has_learned else Ledger()
+        state = state_of(self.learner)
+        return Ledger() if state is None else state.ledger
 
     @property
     def has_learned(self) -> bool:
@@ -125,13 +127,12 @@ class ServedModel:
     def encoding(self) -> Encoding | None:
         """The encoding of raw rows if the model was trained from files, else None."""
         state = state_of(self.learner)
-        return None if get_encoding(state) is None else get_served_encoding(state, self.name)
+        return None if state is self._named_state else get_served_encoding(state, self.name)
 
     @property
     def decoders(self) -> RequestDecoders:
         """The decoders for requests to this model."""
-        is_named = self._named_state is not None and self._named_state is state_of(self.learner)
-        return NAMED_DECODERS if is_named or self.encoding is None else RAW_DECODERS
+        return NAMED_DECODERS if self.encoding is None else RAW_DECODERS
 
     def quarantine(self, needed: int, limit: int) -> None:
         """Stop only this model because it would exceed its memory limit."""
@@ -191,9 +192,8 @@ class ServedModel:
                 else:
                     self._learn_run(found, outcome, done)
                     done += len(found)
-        after = self._counts()
-        outcome.examples, outcome.mistakes, outcome.updates = (a - b for a, b in zip(after, before, strict=True))
-        self.refused += outcome.refused.total()
+        outcome.examples, outcome.mistakes, outcome.updates = map(operator.sub, self._counts(), before)
+        self.refused += len(outcome.left_out)
         self.measure()
         self._note(outcome)
         return outcome
