@@ -26,8 +26,8 @@ from novikoff import (
 from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 from tests.helpers.multiclass_schemes import SCHEMES, draw_examples, draw_labelled, make_scheme
 
-NOT_LINEAR = ("voted", "kernel", "halving", "rectangle", "multilayer")
-FIXED_FEATURES = ("winnow-n", "winnow-negations", "elimination-2")
+NOT_LINEAR = ("voted", "kernel", "halving", "elimination-2", "rectangle", "multilayer")
+FIXED_FEATURES = ("winnow-n", "winnow-negations")
 """Learners that must know the number of features: they take no features by name."""
 VOTES = ("all-vs-all", "code")
 

@@ -68,10 +68,10 @@ class LedgerCounters(NamedTuple):
 @compiled
 def count_example(counters: LedgerCounters, sq_norm: float) -> int:
     """Count an example with ‖x‖² = `sq_norm`; return its number t, from 1."""
-    counters.counts[EXAMPLES] += 1
+    t = int(counters.counts[EXAMPLES]) + 1
+    counters.counts[EXAMPLES] = t
     if sq_norm > counters.sums[SQUARED_RADIUS]:  # noqa: PLR1730 - a branch: most rows write nothing here
         counters.sums[SQUARED_RADIUS] = sq_norm
-    t: int = counters.counts[EXAMPLES]
     return t
 
 

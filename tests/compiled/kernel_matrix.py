@@ -39,7 +39,7 @@ from novikoff import (
     VotedPerceptron,
     Winnow,
 )
-from novikoff.base.sample_weight import SampleWeightMixin
+from novikoff.base.estimator import SampleWeightMixin
 from novikoff.errors import InputError
 from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 

@@ -123,7 +123,9 @@ def is_step_in_range(
     largest = max_sq_norm(updater.weights)
     if not (sq_norm < largest and abs(s) < largest and accepts_row(updater, rows, i)):
         return False
-    return not is_update or g * g * sq_norm < largest
+    if is_update:
+        return g * g * sq_norm < largest
+    return True
 
 
 @generic

@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, final
 
-from novikoff.base.estimator import check_range
+from novikoff.base.estimator import SampleWeightMixin, check_range
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
-from novikoff.base.sample_weight import SampleWeightMixin
 from novikoff.core.losses import ALWAYS_UPDATE, Loss
 from novikoff.core.memory_sizes import bytes_per_slot
 from novikoff.core.updaters.weighted_majority import (

@@ -43,6 +43,7 @@ class AllVsAll(MulticlassClassifier):
     """
 
     _outcome_type = "columns"
+    _has_single_labels = True
 
     def __init__(
         self, estimator: OnlineClassifier | None = None, *, decision: Literal["majority", "tournament"] = "majority"

@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.estimator import SampleWeightMixin
 from novikoff.base.internals import check_settings, column_bounds_of, inner_learner_of, spec_of
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.model_lock import lock_free
 from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.base.raw_rows import encode_example
-from novikoff.base.sample_weight import SampleWeightMixin
 from novikoff.base.scoring import copy_scratch
 from novikoff.base.single_example import build_row, parse_known_terms
 from novikoff.core.multiclass import weight_matrix as table
@@ -58,7 +58,7 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
     _fast_path: MulticlassFastPath | None = None
     _met = False
     """Whether there was a single example before."""
-    _has_single_labels: ClassVar[bool] = True
+    _has_single_labels: ClassVar[bool] = False
     """Whether each example has one class and is learned by the shared loop: the fast path needs both."""
 
     # --- What a scheme's file provides ---

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.internals import checked_state_of
 from novikoff.core.multiclass.schemes import binary_target
 from novikoff.data.labels.class_labels import LabelSets
 from novikoff.theory.bound_declaration import Bound, Evidence
@@ -18,7 +19,7 @@ ONE_PER_MISTAKE = (1.0, "a mistake takes one of a column")
 
 def build_column_bounds(model: Any) -> Sequence[Bound]:
     """Return the theorem that sums the bounds of columns, each of which learns a binary problem of its own."""
-    state, inner, per_mistake = model._checked_state(), model._inner_column_bounds(), model._mistakes_per_column()
+    state, inner, per_mistake = checked_state_of(model), model._inner_column_bounds(), model._mistakes_per_column()
     if state.ledger.weighted or not inner or per_mistake is None or per_mistake[0] <= 0.0:
         return ()
     needed, why = per_mistake

@@ -57,6 +57,7 @@ class Hierarchical(MulticlassClassifier):
     """
 
     _outcome_type = "preferences"
+    _has_single_labels = True
 
     def __init__(
         self,

@@ -57,6 +57,7 @@ class Kesler(MulticlassClassifier):
     """
 
     _outcome_type = "preferences"
+    _has_single_labels = True
 
     def __init__(
         self, estimator: OnlineClassifier | None = None, *, update: Literal["top", "uniform", "proportional"] = "top"

@@ -127,7 +127,6 @@ class LabelRanking(MulticlassClassifier):
 
     _outcome_type = "preferences"
     _label_type = PreferenceLabels
-    _has_single_labels = False
     _predicts_one_label = False
 
     def __init__(

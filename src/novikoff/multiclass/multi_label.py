@@ -115,7 +115,6 @@ class MultiLabel(MulticlassClassifier):
     """
 
     _label_type = SetLabels
-    _has_single_labels = False
     _predicts_one_label = False
 
     def __init__(

@@ -38,6 +38,7 @@ class OneVsAll(MulticlassClassifier):
     """
 
     _outcome_type = "columns"
+    _has_single_labels = True
 
     def __init__(self, estimator: OnlineClassifier | None = None) -> None:
         self.estimator = estimator

@@ -28,7 +28,6 @@ class OnlineEnsemble(MetaEstimator):
     """
 
     _outcome_type = "columns"
-    _has_single_labels = False
 
     def __init__(
         self, estimator: OnlineClassifier | None = None, *, n_estimators: int = 10, random_state: int = 0

@@ -58,6 +58,7 @@ class OutputCode(MulticlassClassifier):
     """
 
     _outcome_type = "columns"
+    _has_single_labels = True
 
     def __init__(
         self,
