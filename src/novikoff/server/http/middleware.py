@@ -102,11 +102,7 @@ class ApiRequest:
             connection = self.connection = scope["state"]["connection"]
             scope["headers"] = scope["headers"][: connection.begin(self)]  # drop trailers: no check covers them
         self.header: dict[bytes, bytes] = dict(scope["headers"])
-
-    @property
-    def address(self) -> str:
-        client = self.scope["client"]
-        return client[0] if client else "local"
+        self.address: str = scope["client"][0] if scope["client"] else "local"
 
     @property
     def client_id(self) -> str:

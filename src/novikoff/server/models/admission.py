@@ -123,10 +123,7 @@ class MemoryAdmission:
 
     def _has_new(self, served: ServedModel, labels: list[Any], demand: MemoryDemand) -> bool:
         known = _known_labels(served)
-        for label in labels:
-            if label not in known and label not in demand.labels and label not in self._labels:
-                return True
-        return False
+        return not all(label in known or label in demand.labels or label in self._labels for label in labels)
 
     def _spend(
         self, served: ServedModel, terms: int, examples: int, characters: int, demand: MemoryDemand, models: Models
