@@ -184,7 +184,7 @@ class ClientConnection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         self.unparsed_bytes = 0
         self.body_bytes += len(body)
-        if self.is_answered:
+        if not self.heads and self.request is None:
             self.discarded_bytes += len(body)
             if self.discarded_bytes > self.limits.body:  # the client has had time to read the response
                 self.transport.close()

@@ -101,7 +101,7 @@ class ModelGroup:
 
     async def learn_one(self, body: bytes, key: str | None) -> LearnResponse:
         """Learn the example or the late label of a JSON body."""
-        example: LearnRequest = decode_body(self.decoder, body)
+        example: LearnRequest = decode_body(self.champion.decoders.labelled, body)
         self.validate(example)
         if key is not None or example.id is not msgspec.UNSET:
             await self.free(key, example.id)  # only the result of an earlier request shows whether this repeats it
@@ -123,11 +123,6 @@ class ModelGroup:
         return LearnResponse(LEARNED, outcome.examples, outcome.mistakes, outcome.updates)
 
     # --- Validation and admission ---
-
-    @property
-    def decoder(self) -> msgspec.json.Decoder[Any]:
-        """The decoder of labelled examples for the champion's kind of features."""
-        return self.champion.decoders.labelled
 
     def validate(self, example: LearnRequest) -> None:
         """Raise RequestError if an example, or a late label, is invalid or exceeds a limit."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -60,16 +60,14 @@ class LearnOutcome:
     examples: int = 0
     mistakes: int = 0
     updates: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
     problem: Exception | None = None
     """The reason for the first refused example."""
-    left_out: list[int] = field(default_factory=list)
-    """Indices of the refused examples, from 0."""
+    left_out: dict[int, str] = field(default_factory=dict)
+    """Error codes of the refused examples, by their indices from 0."""
 
     def leave_out(self, which: int, code: str, problem: Exception) -> None:
-        self.refused[code] += 1
         self.problem = self.problem or problem
-        self.left_out.append(which)
+        self.left_out[which] = code
 
 
 class ComparisonBaseline(NamedTuple):
@@ -161,8 +159,6 @@ class ServedModel:
     def predict(self, features: Any) -> tuple[Any, float]:
         """Return the predicted label, or None before anything was learned, and its score."""
         self.check()
-        if not self.has_learned:
-            return None, 0.0
         try:
             return predict_with_score(self.learner, self._encode(features))
         except NovikoffError as problem:
