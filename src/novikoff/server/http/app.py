@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Match, Route, Router
@@ -100,13 +99,14 @@ def build_router(security: Security, endpoints: Mapping[str, ASGIApp], lifespan:
 
     routes, methods = [], defaultdict[str, set[str]](set)
     for operation in OPERATIONS:
-        guard = Middleware(RequestMiddleware, security, operation.name, middleware.OPERATION_CHECKS, operation)
-        routes.append(Route(operation.path, endpoints[operation.name], methods=[operation.method], middleware=[guard]))
+        checks = middleware.OPERATION_CHECKS
+        app = RequestMiddleware(endpoints[operation.name], security, operation.name, checks, operation)
+        routes.append(Route(operation.path, app, methods=[operation.method]))
     for path, name in PUBLIC_PATHS.items():
         policy = DOCS_POLICY if path == "/docs" else dashboard.CONTENT_SECURITY_POLICY
         headers = API_HEADERS if path.startswith("/v1/") else build_page_headers(policy)
-        guard = Middleware(RequestMiddleware, security, name, middleware.PUBLIC_CHECKS, headers=headers)
-        routes.append(Route(path, endpoints[path], methods=["GET"], middleware=[guard]))
+        app = RequestMiddleware(endpoints[path], security, name, middleware.PUBLIC_CHECKS, headers=headers)
+        routes.append(Route(path, app, methods=["GET"]))
     for route in routes:
         methods[route.path] |= route.methods or set()
     for path, found in methods.items():

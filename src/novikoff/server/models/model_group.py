@@ -103,8 +103,9 @@ class ModelGroup:
         """Learn the example or the late label of a JSON body."""
         example: LearnRequest = decode_body(self.champion.decoders.labelled, body)
         self.validate(example)
-        if key is not None or example.id is not msgspec.UNSET:
-            await self.free(key, example.id)  # only the result of an earlier request shows whether this repeats it
+        names = [name for name in (key, example.id) if isinstance(name, str)]
+        if names:  # only the result of an earlier request with one of them shows whether this is a repetition
+            await self.free(*names)
         record = None
         if key is not None:
             digest = blake2b(body, digest_size=16).digest()
@@ -322,7 +323,7 @@ class ModelGroup:
             self.keys.pop(key, None)
             self.registry.written(lambda journal: journal.forget_keys(self.id, [key]))
 
-    async def free(self, *names: object) -> None:
+    async def free(self, *names: str) -> None:
         """Wait until no other request uses any of these keys and ids."""
         while used := [users[name] for name in names for users in (self.in_flight_names, self.held) if name in users]:
             await asyncio.wait(used)
