@@ -31,7 +31,7 @@ from novikoff import (
     scheme_registry,
 )
 from novikoff.cli.main import main
-from novikoff.data.options import ReadOptions
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.raw import encoding as encodings
 from novikoff.data.raw import frames as table_frames
 from novikoff.data.raw import records

@@ -88,8 +88,11 @@ class FileTrainer:
         state, batch, codes = self._require_state(), encoded.batch, encoded.codes
         before = state.ledger.examples
         try:
-            rows, weights = slice_rows(encoded.rows, start, stop), encoded.weights[start:stop]
-            self.model._learn_rows(state, rows, codes[start:stop], state.labels, weights)
+            if (start, stop) == (0, len(codes)):
+                self.model._learn_rows(state, encoded.rows, codes, state.labels, encoded.weights)
+            else:
+                rows, weights = slice_rows(encoded.rows, start, stop), encoded.weights[start:stop]
+                self.model._learn_rows(state, rows, codes[start:stop], state.labels, weights)
         except FeatureRangeError as problem:
             row = start + problem.row
             if self.reading.options.bad_lines != "skip":

@@ -1,4 +1,4 @@
-"""Attributes that fitted models show, as functions of the model: features, their spread, mistakes of fit, accuracy."""
+"""Attributes that fitted models show, as functions of the model: feature names, spread, mistakes of fit, accuracy."""
 
 from __future__ import annotations
 
@@ -8,12 +8,6 @@ from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.data import validation
 from novikoff.data.shuffle.permutation import permutation
-
-
-def count_features(model: Any) -> int:
-    """The number of features that the model has seen."""
-    features: int = model._require_attribute("n_features_in_").features
-    return features
 
 
 def list_feature_names(model: Any) -> NDArray[Any]:

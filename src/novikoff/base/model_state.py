@@ -7,14 +7,13 @@ from typing import Any
 
 from novikoff._compiled.lazy_numpy import NDArray
 from novikoff.core.feature_sample import FeatureSample
-from novikoff.core.memory_sizes import bytes_per_slot, fixed_bytes
-from novikoff.core.updaters.base import APPENDED_FIELDS, resize_updater, state_arrays
+from novikoff.core.updaters.base import APPENDED_FIELDS, DERIVED_FIELDS, PER_SLOT_FIELDS, resize_updater, state_arrays
 from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.data.names.feature_names import FeatureNames
 from novikoff.errors import InputError
 from novikoff.ledger import Ledger
-from novikoff.memory_limit import LABEL_BYTES, Growth, choose_capacity, count_bytes
+from novikoff.memory_limit import LABEL_BYTES, Growth, bytes_per_row, choose_capacity, count_bytes
 
 HASH_FEATURES_ADVICE = "Hash or renumber the features"
 NO_GROWTH = Growth()
@@ -119,3 +118,24 @@ class ModelState:
         updater = self.updater._replace(**copies)
         more = {name: array.copy() for name, array in self.more.items()}
         return replace(self, updater=updater, ledger=self.ledger.copy(), more=more)
+
+
+# --- The memory of an updater: the part that grows with slots and columns, and the rest ---
+
+
+def bytes_per_slot(updater: Any, stride: int = 1) -> int:
+    """Return the bytes of one slot with `across` columns of weights."""
+    per_row = ((name, bytes_per_row(getattr(updater, name, None))) for name in PER_SLOT_FIELDS)
+    return sum(size if name in DERIVED_FIELDS else size * stride for name, size in per_row)
+
+
+def fixed_bytes(updater: Any, examples: int = 0, terms: int = 0) -> int:
+    """Return the bytes of what does not grow with slots. Lists of examples count without their spare room, and with
+    `examples` more, which have `terms` terms in all."""
+    fields = {name: value for name, value in updater._asdict().items() if name not in PER_SLOT_FIELDS}
+    if "ends" in fields and "sizes" in fields:
+        n_examples, n_terms = (int(count) for count in fields["sizes"][:2])
+        values = fields["values"]
+        lists = (n_examples + examples) * (8 + 8 + fields["signs"].itemsize) + (n_terms + terms) * (4 + values.itemsize)
+        return lists + count_bytes(tuple(value for name, value in fields.items() if name not in APPENDED_FIELDS))
+    return count_bytes(tuple(fields.values()))

@@ -14,27 +14,21 @@ from typing import Any, ClassVar, Self
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
 from novikoff.base import fitted, scoring
-from novikoff.base.estimator import (
-    BaseEstimator,
-    check_bool,
-    check_positive_int,
-    check_seed,
-)
+from novikoff.base.estimator import BaseEstimator, check_bool, check_positive_int, check_seed
 from novikoff.base.learner_spec import LearnerSpec
-from novikoff.base.model_state import HASH_FEATURES_ADVICE, ModelState
+from novikoff.base.model_state import HASH_FEATURES_ADVICE, ModelState, bytes_per_slot
 from novikoff.base.raw_rows import encode_raw_batch, prepare_first_batch, score_raw_rows, undo_new_features
 from novikoff.base.row_checks import build_stop_error, check_valid_rows, check_writeable
 from novikoff.base.row_training import IN_GIVEN_ORDER, RowOrders, learn_passes
 from novikoff.base.single_example import learn_as_batch
 from novikoff.core.feature_sample import FeatureSample
-from novikoff.core.memory_sizes import bytes_per_slot
 from novikoff.core.updaters.base import resize_updater
 from novikoff.data import validation
 from novikoff.data.canonical_rows import for_each_canonical_block, list_sparse_blocks, to_sparse
 from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.data.names.feature_names import FeatureNames
-from novikoff.data.rows import Rows, count_rows
+from novikoff.data.rows import Rows, Sparse, count_rows, slice_rows
 from novikoff.data.shuffle.permutation import describe_shuffle, permutation
 from novikoff.errors import InputError
 from novikoff.ledger import Ledger
@@ -242,14 +236,20 @@ class OnlineClassifier(BaseEstimator, ABC):
     def _run_pass(
         self, state: ModelState, rows: Rows, signs: Any, weights: NDArray[np.float64], *, known: bool = False
     ) -> int:
-        """Learn these rows once; return how many were taken. `known` says that a reader has checked them."""
+        """Learn these rows once; return how many were taken. `known` says that a reader has checked them: sparse rows
+        are canonical then, up to the first with a zero, which the loop refuses."""
+        done = self._run_loop(state, rows, signs, weights, True) if known and isinstance(rows, Sparse) else 0
+        if done == len(signs):
+            return done
 
         def take(part: Rows, start: int, canonical: bool) -> int:
+            start += done
             stop = start + count_rows(part)
             return self._run_loop(state, part, signs[start:stop], weights[start:stop], canonical)
 
+        rest = slice_rows(rows, done, len(signs)) if done else rows
         sparse_only = not self._spec().learns_dense_rows
-        return for_each_canonical_block(rows, state.features, take, known=known, sparse_only=sparse_only)
+        return done + for_each_canonical_block(rest, state.features, take, known=known, sparse_only=sparse_only)
 
     def _orders(self, state: ModelState, count: int) -> RowOrders:
         """Return the order of `count` rows in each pass of fit, and record it in the state."""
@@ -471,7 +471,11 @@ class OnlineClassifier(BaseEstimator, ABC):
 
     # --- What was learned ---
 
-    n_features_in_ = property(fitted.count_features)
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features that the model has seen."""
+        return int(self._require_attribute("n_features_in_").features)
+
     feature_names_in_ = property(fitted.list_feature_names)
     feature_std_ = property(fitted.estimate_deviations)
     feature_importances_ = property(fitted.compute_importances)

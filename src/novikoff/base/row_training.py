@@ -58,12 +58,7 @@ def learn_passes(
 
 
 def _learn_in_order(
-    model: Any,
-    state: ModelState,
-    rows: Rows,
-    codes: Any,
-    weights: NDArray[np.float64],
-    order: NDArray[np.int64] | None,
+    model: Any, state: ModelState, rows: Rows, codes: Any, weights: NDArray[np.float64], order: NDArray[np.int64] | None
 ) -> int:
     """Learn all rows once in this order; return how many were taken."""
     if order is None:

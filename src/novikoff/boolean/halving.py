@@ -157,9 +157,7 @@ class Halving(SampleCheckMixin, LinearClassifier):
     def _build_schema(self, features: int) -> Schema:
         if not isinstance(self.hypotheses, str):
             raise InputError("A class of your own predictors can't be in a file: they are Python objects.")
-        return version_space_schema(
-            count_hypotheses(self.hypotheses, features, int(self.size), int(self.steps)),
-        )
+        return version_space_schema(count_hypotheses(self.hypotheses, features, int(self.size), int(self.steps)))
 
     def _build_updater(self, slots: int, dtype: Any) -> VersionSpace:
         own = self._own()
@@ -196,6 +194,8 @@ class Halving(SampleCheckMixin, LinearClassifier):
         if own is None:
             return super()._run_loop(state, rows, signs, weights, canonical)
         good = _count_valid_rows(state, rows, canonical)
+        if good == 0:  # predictors of other libraries refuse tables without rows
+            return 0
         votes = _collect_votes(own, slice_rows(rows, 0, good), state.features, state.kind)
         return super()._run_loop(state, votes, signs[:good], weights[:good], True)
 

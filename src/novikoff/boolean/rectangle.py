@@ -45,10 +45,7 @@ class Intervals(NamedTuple):
 
 
 SCHEMA = Schema(
-    {
-        "weights": ArraySpec(REAL, SLOTS, 2, checks=[NotNaN()]),
-        "scalars": ArraySpec("int64", 1, checks=[InRange(0, 1)]),
-    }
+    {"weights": ArraySpec(REAL, SLOTS, 2, checks=[NotNaN()]), "scalars": ArraySpec("int64", 1, checks=[InRange(0, 1)])}
 )
 """What a model file may hold of this state."""
 

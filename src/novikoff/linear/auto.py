@@ -20,9 +20,8 @@ from typing import Any, final
 from novikoff.base.estimator import SampleWeightMixin, check_range
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.linear_classifier import LinearClassifier
-from novikoff.base.model_state import ModelState
+from novikoff.base.model_state import ModelState, bytes_per_slot
 from novikoff.core.losses import ALWAYS_UPDATE, Loss
-from novikoff.core.memory_sizes import bytes_per_slot
 from novikoff.core.updaters.weighted_majority import (
     ERRORS,
     N_MEMBERS,

@@ -48,10 +48,7 @@ class NormTracking(NamedTuple):
 
 
 SCHEMA = Schema(
-    {
-        "weights": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
-        "scalars": ArraySpec("float64", 2, checks=[NotNaN()]),
-    }
+    {"weights": ArraySpec(REAL, SLOTS, checks=[NotNaN()]), "scalars": ArraySpec("float64", 2, checks=[NotNaN()])}
 )
 """What a model file may hold of this state."""
 

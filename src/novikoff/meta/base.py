@@ -8,13 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from novikoff.base.estimator import BaseEstimator
-from novikoff.base.internals import (
-    build_from_settings,
-    inner_learner_of,
-    plain_settings_of,
-    run_settings_of,
-    spec_of,
-)
+from novikoff.base.internals import build_from_settings, inner_learner_of, plain_settings_of, run_settings_of, spec_of
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.core.losses import required_margin

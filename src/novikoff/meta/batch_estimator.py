@@ -28,7 +28,11 @@ class BatchEstimator(BaseEstimator, ABC):
 
     _accepts_multiclass = True
 
-    n_features_in_ = property(fitted.count_features)
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features that the model has seen."""
+        return int(self._require_attribute("n_features_in_").features)
+
     feature_names_in_ = property(fitted.list_feature_names)
 
     @property

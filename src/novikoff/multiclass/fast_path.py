@@ -16,12 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff.base.internals import (
-    check_settings_unchanged,
-    inner_learner_of,
-    setting_defaults_of,
-    spec_of,
-)
+from novikoff.base.internals import check_settings_unchanged, inner_learner_of, setting_defaults_of, spec_of
 from novikoff.base.raw_rows import has_raw_dicts
 from novikoff.core.feature_sample import NEXT, record_row
 from novikoff.core.multiclass import weight_matrix as table

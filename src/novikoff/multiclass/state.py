@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.simd.dot_columns import BLOCK_COLUMNS
-from novikoff.base.model_state import NO_GROWTH, ModelState
-from novikoff.core.memory_sizes import bytes_per_slot, fixed_bytes
+from novikoff.base.model_state import NO_GROWTH, ModelState, bytes_per_slot, fixed_bytes
 from novikoff.core.multiclass.loop import N_CLASSES, NEW_CLASS_EXAMPLES, VIOLATIONS
 from novikoff.core.multiclass.schemes import ColumnCounters, MulticlassWorkspace
 from novikoff.core.multiclass.weight_matrix import padded_columns, resize_table
