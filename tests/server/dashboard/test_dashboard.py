@@ -242,7 +242,7 @@ def test_the_tile_of_the_bound_is_updated_after_certifying(server: str, window: 
     tiles = {
         "arow": ("not certified yet", "certified; there is no theorem for this learner", "–"),
         "auto": ("not certified yet", "mistakes at most, in the run of the first 10 examples", r"[\d,]+"),
-        "uploaded": ("it was uploaded as a file.*novikoff certify", "it was uploaded as a file.*novikoff certify", "–"),
+        "uploaded": ("it was uploaded as a file.*novikoff certify and the original data", "it was uploaded as a file.*novikoff certify and the original data", "–"),
     }
     for name, (before, after, number) in tiles.items():
         window.goto(f"{server}/#model/{name}")

@@ -452,5 +452,5 @@ def _is_online(learner_class: Any) -> bool:
     return (
         isinstance(learner_class, type)
         and issubclass(learner_class, OnlineClassifier)
-        and hasattr(learner_class, "learn_one")
+        and callable(getattr(learner_class, "learn_one", None))
     )
