@@ -120,6 +120,10 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
     def mistake_rows_(self) -> NDArray[np.int64]:
         raise AttributeError("QueryRanking has no mistake_rows_: its mistakes are made on queries, not on rows.")
 
+    @property
+    def learn_one(self) -> Any:  # type: ignore[override]
+        raise AttributeError("QueryRanking has no learn_one: it learns whole queries, by partial_fit.")
+
     def _check_all(self) -> None:
         check_binary_learner(self.estimator, type(self).__name__)
         check_settings(self._inner_learner)

@@ -17,6 +17,7 @@ from novikoff.auto import to_multiclass
 from novikoff.base.internals import (
     build_unfitted,
     check_settings,
+    outcome_type_of,
     plain_settings_of,
     require_state,
     setting_defaults_of,
@@ -456,5 +457,5 @@ def _is_online(learner_class: Any) -> bool:
     return (
         isinstance(learner_class, type)
         and issubclass(learner_class, OnlineClassifier)
-        and hasattr(learner_class, "learn_one")
+        and outcome_type_of(learner_class) != "queries"  # of which single examples can't be learned
     )
