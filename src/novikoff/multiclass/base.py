@@ -317,21 +317,21 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         if self._state is None:
             return None
         columns = self._score_columns(x)
-        lane = self._refresh_fast_path()
-        if lane is None:
+        fast_path = self._refresh_fast_path()
+        if fast_path is None:
             return self._decide(columns)[0].item()
-        return lane.label_values[int(lane._class_scores(columns)[1][0])]
+        return fast_path.label_values[int(fast_path._class_scores(columns)[1][0])]
 
     def _score_columns(self, x: Any) -> NDArray[np.float64]:
         """The columns' scores for one example: the same sums in the same order, with only the weights that it needs."""
         state: Any = self._require_fitted()
-        lane = self._refresh_fast_path()
-        quick = None if lane is None else lane.columns(x)
+        fast_path = self._refresh_fast_path()
+        quick = None if fast_path is None else fast_path.columns(x)
         if quick is not None:
             return quick
         if state.reading is not None:
             raw, x = x, encode_example(state, x)
-            quick = None if lane is None or raw is x else lane.columns(x, encoded=True)
+            quick = None if fast_path is None or raw is x else fast_path.columns(x, encoded=True)
             if quick is not None:
                 return quick
         columns, values = parse_known_terms(self, state, x)
@@ -349,7 +349,7 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         scores: NDArray[np.float64] = out * self._spec().weight_scale
         return scores
 
-    # --- The lane for single examples ---
+    # --- The fast_path for single examples ---
 
     def _refresh_fast_path(self) -> MulticlassFastPath | None:
         """From the second example on: it would not be worth its while for one."""
@@ -372,8 +372,8 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
                 lock.wait_for_readers()
             lock.learning = True
             if self._has_single_labels and self._state is not None:
-                lane = self._refresh_fast_path()
-                if lane is not None and lane.learn(x, y):
+                fast_path = self._refresh_fast_path()
+                if fast_path is not None and fast_path.learn(x, y):
                     return self
             super().learn_one(x, y)
             self._met = True
