@@ -18,6 +18,7 @@ from novikoff.auto import to_multiclass
 from novikoff.base.internals import (
     build_unfitted,
     check_settings,
+    outcome_type_of,
     plain_settings_of,
     require_state,
     setting_defaults_of,
@@ -452,5 +453,5 @@ def _is_online(learner_class: Any) -> bool:
     return (
         isinstance(learner_class, type)
         and issubclass(learner_class, OnlineClassifier)
-        and callable(getattr(learner_class, "learn_one", None))
+        and outcome_type_of(learner_class) != "queries"  # of which single examples can't be learned
     )
