@@ -259,6 +259,8 @@ def _run_to_header_and_tensors(
         header["reading"] = state.reading
     if state.shuffle is not None:
         header["shuffle"] = state.shuffle
+    if state.holdout is not None:
+        header["holdout"] = state.holdout
     if state.slot_names:
         tensors["slot_names"] = as_text(sorted(state.slot_names.items()))
     return header, tensors
@@ -344,6 +346,7 @@ def _build_state(
         settings=internals.run_settings_of(model),
         reading=verified.reading,
         shuffle=verified.shuffle,
+        holdout=verified.holdout,
         slot_names=verified.slot_names,
         encoding=verified.encoding,
         feature_sample=FeatureSample.from_tensors(tensors, dtype, ledger.examples, features),

@@ -43,6 +43,7 @@ MAX_ENSEMBLE_DEPTH = 8
 PRECISIONS = ("float32", "float64")
 REST_VALUES = ("", UNSEEN, ONE, SEVERAL)
 Tensors = Mapping[str, NDArray[Any]]
+HOLDOUT_RULES = ("random", "time", "column")
 
 
 class VerifiedHeader(NamedTuple):
@@ -56,6 +57,7 @@ class VerifiedHeader(NamedTuple):
     reading: dict[str, Any] | None
     encoding: Any
     shuffle: dict[str, Any] | None
+    holdout: dict[str, Any] | None
 
 
 # --- The header ---
@@ -144,6 +146,22 @@ def check_shuffle(header: dict[str, Any]) -> dict[str, Any] | None:
     return shuffle
 
 
+def check_holdout(header: dict[str, Any]) -> dict[str, Any] | None:
+    if header.get("holdout") is None:
+        return None
+    holdout = check_dict("holdout", header["holdout"])
+    fields = {"by", "share"} | {"column"} & holdout.keys() | {"random_state"} & holdout.keys()
+    if set(holdout) != fields or holdout["by"] not in HOLDOUT_RULES:
+        raise SchemaError("holdout", f"a record of by ({', '.join(HOLDOUT_RULES)}) and share", shorten(holdout))
+    share = holdout["share"]
+    if not isinstance(share, float) or not 0.0 < share < 1.0:
+        raise SchemaError("the share of holdout", "a number between 0 and 1", shorten(share))
+    if "column" in holdout:
+        check_text("the column of holdout", holdout["column"])
+    check_int("the random_state of holdout", holdout.get("random_state", 0), 0, MAX_SEED)
+    return holdout
+
+
 def check_slot_names(pairs: Any, features: int) -> dict[int, str] | None:
     if pairs is None:
         return None
@@ -201,7 +219,9 @@ def verify_run(model: OnlineClassifier, header: dict[str, Any], tensors: Tensors
         known |= verify_arrays(feature_sample.FEATURE_SAMPLE_SCHEMA, tensors, sizes, precision, "sample.")
     _check_no_extra_arrays(tensors, known | {"names", "slot_names"})
     reading, encoding = check_reading(header, features) if complete else (header.get("reading"), None)
-    return VerifiedHeader(precision, features, labels, names, slot_names, reading, encoding, check_shuffle(header))
+    return VerifiedHeader(
+        precision, features, labels, names, slot_names, reading, encoding, check_shuffle(header), check_holdout(header)
+    )
 
 
 def _build_labels(model: OnlineClassifier, header: dict[str, Any]) -> Any:

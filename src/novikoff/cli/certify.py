@@ -70,6 +70,11 @@ def run(options: argparse.Namespace) -> int:
     for path in (options.output, options.report):
         if path:
             check_writable(path)
+    if getattr(state_of(model), "holdout", None) is not None:
+        raise InputError(
+            f"{options.model}: rows of its data were held out, so it can't be certified on that data: learn without"
+            " --holdout."
+        )
     settings = getattr(state_of(model), "reading", None)
     reading_options = data_options.build_reading_options(options)
     if not data_options.matches_reading(options.data, reading_options, settings):

@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,23 +13,43 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.base import internals
-from novikoff.cli.options import data_options
+from novikoff.base.internals import (
+    build_scorer,
+    decide_labels,
+    display_scores,
+    format_label,
+    predicts_one_label,
+    state_of,
+)
+from novikoff.cli.options.data_options import (
+    DATA_HELP,
+    add_data_options,
+    build_reading_options,
+    is_stream,
+    open_reading,
+)
 from novikoff.cli.output.data_summary import show_notes
 from novikoff.cli.output.evaluation_text import format_comparison, format_result
 from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.predict import check_same_columns, score_batch
-from novikoff.data.formats.base import ReadOptions
+from novikoff.data.column_values import ColumnValues
 from novikoff.data.labels.binary_labels import to_plain_label
 from novikoff.data.reader import Batch, DataReader
 from novikoff.errors import InputError, LabelError
-from novikoff.evaluation import evaluators
+from novikoff.evaluation.evaluators import (
+    DEFAULT_DELTA,
+    UNLABELLED,
+    ClassificationEvaluator,
+    Codes,
+    LabelIndex,
+    LabelSetEvaluator,
+)
 from novikoff.evaluation.intervals import PairedComparison
 from novikoff.evaluation.ranking import find_query_starts, measure_ranking
 from novikoff.evaluation.results import RankingResult, Result
 
 EPILOG = f"""\
-{data_options.DATA_HELP}
+{DATA_HELP}
 It is read as the data that the model was learned from, and must have labels. All figures are of the saved model on
 DATA. Intervals hold for new examples if DATA is an i.i.d. sample that the model has not learned from.
 With several models each pair is compared on the same examples.
@@ -60,19 +79,19 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         "--delta",
         metavar="D",
         type=float,
-        default=evaluators.DEFAULT_DELTA,
+        default=DEFAULT_DELTA,
         help="how often an interval may be wrong (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr but warnings")
     parser.add_argument("--report", metavar="FILE.html", help="also write a page with curves, plots and tables")
-    data_options.add_data_options(parser)
+    add_data_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     if not 0.0 < options.delta < 1.0:
         raise InputError(f"--delta must be between 0 and 1, but is {options.delta}.")
-    if data_options.is_stream(options.data) and (len(options.models) > 1 or options.by):
+    if is_stream(options.data) and (len(options.models) > 1 or options.by):
         raise InputError(f"{options.data}: can be read once only: for several models or --by use a file.")
     if options.report:
         check_writable(Path(options.report))
@@ -89,40 +108,50 @@ def _evaluate_model(path: str, options: argparse.Namespace) -> ModelEvaluation:
     from novikoff.model_file import load_learner
 
     model = load_learner(path)
-    reading_options = data_options.build_reading_options(options)
+    reading_options = build_reading_options(options)
     reading_options.unlabelled = True
-    reading = data_options.open_reading([options.data], reading_options, internals.state_of(model))
-    batches = _checked_batches(model, path, reading, options)
-    if hasattr(model, "rank"):
-        found = ModelEvaluation(path, _evaluate_ranking(model, batches, options.data), None)
-    elif not internals.predicts_one_label(model):
-        found = ModelEvaluation(path, _evaluate_label_sets(model, batches, options), None)
-    else:
-        found = _evaluate_classes(model, path, batches, options)
+    reading = open_reading([options.data], reading_options, state_of(model))
+    slices = ColumnValues([options.data], build_reading_options(options), options.by, "--by") if options.by else None
+    found = evaluate_reading(model, path, reading, delta=options.delta, slices=slices)
     show_notes(reading, quiet=options.quiet)
     return found
 
 
-def _checked_batches(model: Any, path: str, reading: DataReader, options: argparse.Namespace) -> Iterator[Batch]:
+def evaluate_reading(
+    model: Any, path: str, reading: DataReader, *, delta: float = DEFAULT_DELTA, slices: ColumnValues | None = None
+) -> ModelEvaluation:
+    """Evaluate a model, which messages call `path`, on all examples of a reading."""
+    batches, title = _checked_batches(model, path, reading), reading.titles[0]
+    if hasattr(model, "rank"):
+        return ModelEvaluation(path, _evaluate_ranking(model, batches, title), None)
+    if not predicts_one_label(model):
+        return ModelEvaluation(path, _evaluate_label_sets(model, batches, delta), None)
+    result, wrong = _evaluate_classes(model, batches, title, delta, slices)
+    return ModelEvaluation(path, result, wrong)
+
+
+def _checked_batches(model: Any, path: str, reading: DataReader) -> Iterator[Batch]:
     for number, batch in enumerate(reading.batches()):
         if number == 0:
-            check_same_columns(model, reading, batch, options.data, path)
+            check_same_columns(model, reading, batch, reading.titles[0], path)
         yield batch
 
 
-def _evaluate_classes(model: Any, path: str, batches: Iterator[Batch], options: argparse.Namespace) -> ModelEvaluation:
+def _evaluate_classes(
+    model: Any, batches: Iterator[Batch], title: str, delta: float, slices: ColumnValues | None
+) -> tuple[Result, NDArray[Any]]:
+    """Return the result, and which of the labelled predictions are wrong."""
     classes = list(model.classes_)
-    index = evaluators.LabelIndex([internals.format_label(model, label) for label in classes])
+    index = LabelIndex([format_label(model, label) for label in classes])
     order = np.argsort(np.array(classes))
-    score, edges = internals.build_scorer(model, known=True), getattr(model, "edges", None)
-    slices = _read_column(options) if options.by else None
+    score, edges = build_scorer(model, known=True), getattr(model, "edges", None)
     wrong: list[NDArray[np.bool_]] = []
-    with evaluators.ClassificationEvaluator(index, options.delta) as evaluator:
+    with ClassificationEvaluator(index, delta) as evaluator:
         for batch in batches:
             scores = score_batch(score, batch)
-            predicted = order[np.searchsorted(np.array(classes), internals.decide_labels(model, scores), sorter=order)]
+            predicted = order[np.searchsorted(np.array(classes), decide_labels(model, scores), sorter=order)]
             true = _true_codes(model, batch, index)
-            shown = internals.display_scores(model, scores)
+            shown = display_scores(model, scores)
             wrong.append(
                 evaluator.add(
                     true,
@@ -138,8 +167,8 @@ def _evaluate_classes(model: Any, path: str, batches: Iterator[Batch], options: 
                 evaluator.add_tree_edges(_count_edges(edges, index.labels, true, predicted))
         result = evaluator.result()
     if result.examples == 0:
-        raise InputError(f"{options.data}: no example has a label: evaluate needs labels to compare with.")
-    return ModelEvaluation(path, result, np.concatenate(wrong))
+        raise InputError(f"{title}: no example has a label: evaluate needs labels to compare with.")
+    return result, np.concatenate(wrong)
 
 
 def _to_probabilities(model: Any, shown: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -150,35 +179,31 @@ def _to_probabilities(model: Any, shown: NDArray[np.float64]) -> NDArray[np.floa
     return probabilities
 
 
-def _true_codes(model: Any, batch: Batch, index: evaluators.LabelIndex) -> evaluators.Codes:
+def _true_codes(model: Any, batch: Batch, index: LabelIndex) -> Codes:
     """Return the number of each true label; each distinct label of the batch is decoded once."""
     _, first, inverse = np.unique(batch.parsed.keys, return_index=True, return_inverse=True)
     codes = np.array([_true_code(model, batch, int(i), index) for i in first], np.int64)
     return codes[inverse]
 
 
-def _true_code(model: Any, batch: Batch, i: int, index: evaluators.LabelIndex) -> int:
+def _true_code(model: Any, batch: Batch, i: int, index: LabelIndex) -> int:
     try:
         label = batch.parsed.label(i)
     except LabelError as problem:
         raise InputError(f"{batch.where(i)}: {problem}") from None
-    return evaluators.UNLABELLED if label is None else int(index.encode([internals.format_label(model, label)])[0])
+    return UNLABELLED if label is None else int(index.encode([format_label(model, label)])[0])
 
 
-def _count_edges(edges: Any, labels: list[str], true: evaluators.Codes, predicted: evaluators.Codes) -> int:
-    pairs, counts = np.unique(np.stack([true, predicted])[:, true != evaluators.UNLABELLED], axis=1, return_counts=True)
+def _count_edges(edges: Any, labels: list[str], true: Codes, predicted: Codes) -> int:
+    pairs, counts = np.unique(np.stack([true, predicted])[:, true != UNLABELLED], axis=1, return_counts=True)
     return sum(edges(labels[a], labels[b]) * n for (a, b), n in zip(pairs.T.tolist(), counts.tolist(), strict=True))
 
 
-def _evaluate_label_sets(model: Any, batches: Iterator[Batch], options: argparse.Namespace) -> Result:
-    evaluator = evaluators.LabelSetEvaluator(
-        evaluators.LabelIndex([str(label) for label in model.classes_]), options.delta
-    )
-    score = internals.build_scorer(model, known=True)
+def _evaluate_label_sets(model: Any, batches: Iterator[Batch], delta: float) -> Result:
+    evaluator = LabelSetEvaluator(LabelIndex([str(label) for label in model.classes_]), delta)
+    score = build_scorer(model, known=True)
     for batch in batches:
-        predicted = [
-            [str(label) for label in labels] for labels in internals.decide_labels(model, score_batch(score, batch))
-        ]
+        predicted = [[str(label) for label in labels] for labels in decide_labels(model, score_batch(score, batch))]
         evaluator.add([_true_set(batch, i) for i in range(len(batch))], predicted)
     return evaluator.result()
 
@@ -190,7 +215,7 @@ def _true_set(batch: Batch, i: int) -> list[str]:
 
 
 def _evaluate_ranking(model: Any, batches: Iterator[Batch], title: str) -> Result:
-    score, parts = internals.build_scorer(model, known=True), []
+    score, parts = build_scorer(model, known=True), []
     for batch in batches:
         if batch.parsed.groups is None or batch.parsed.numbers is None:
             raise InputError(f"{title}: a ranking is evaluated on rows with a grade and a query (qid).")
@@ -200,37 +225,6 @@ def _evaluate_ranking(model: Any, batches: Iterator[Batch], title: str) -> Resul
         raise InputError(f"{title}: a ranking is evaluated on rows with a grade and a query (qid).")
     found = measure_ranking(scores, grades, find_query_starts(queries))
     return RankingResult(found.queries, found.ndcg, found.map)
-
-
-class ColumnValues:
-    """The values of one column, row after row, read as if the column were the label."""
-
-    def __init__(self, reading: DataReader) -> None:
-        self.batches = reading.batches()
-        self.waiting: list[str] = []
-
-    def take(self, count: int) -> list[str]:
-        """Return the values of the next rows."""
-        while len(self.waiting) < count:
-            batch = next(self.batches, None)
-            if batch is None:
-                raise InputError("--by: the column has fewer rows than the data: use --bad-lines error.")
-            self.waiting += _label_texts(batch)
-        found, self.waiting = self.waiting[:count], self.waiting[count:]
-        return found
-
-
-def _label_texts(batch: Batch) -> list[str]:
-    _, first, inverse = np.unique(batch.parsed.keys, return_index=True, return_inverse=True)
-    labels = [batch.parsed.label(int(i)) for i in first]
-    texts = np.array(["(missing)" if label is None else str(label) for label in labels], object)
-    return list(texts[inverse])
-
-
-def _read_column(options: argparse.Namespace) -> ColumnValues:
-    given = data_options.build_reading_options(options)
-    kept = {name: getattr(given, name) for name in ("format", "delimiter", "quote", "header", "encoding", "threads")}
-    return ColumnValues(DataReader([options.data], replace(ReadOptions(), **kept, label=options.by, unlabelled=True)))
 
 
 def _compare(a: ModelEvaluation, b: ModelEvaluation) -> PairedComparison:
@@ -277,7 +271,7 @@ def _write_report(
     page = build_page(
         list(zip(names, (one.result for one in found), strict=True)),
         [Pair(named[id(a)], named[id(b)], pair) for a, b, pair in pairs],
-        data="standard input" if options.data == "-" else Path(options.data).name,
+        data=_name_data(options.data),
         document=document,
         delta=options.delta,
         by=options.by,
@@ -289,6 +283,10 @@ def _name_models(paths: list[str]) -> list[str]:
     """Return the names of the files without folders; numbered where names occur twice."""
     names = [Path(path).name for path in paths]
     return [name if names.count(name) == 1 else f"{k}: {name}" for k, name in enumerate(names, 1)]
+
+
+def _name_data(data: str) -> str:
+    return "standard input" if data == "-" else Path(data).name
 
 
 def _format_text(

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from itertools import chain, count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from novikoff import learner_registry
 from novikoff._compiled import jit
@@ -17,6 +17,7 @@ from novikoff.base import internals
 from novikoff.cli import signals
 from novikoff.cli.certify import add_certificate_options, write_certificate
 from novikoff.cli.options import data_options, kernel_options, model_options, run_options
+from novikoff.cli.options.evaluation_options import add_evaluation_options
 from novikoff.cli.output.data_summary import show_description
 from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.output.progress import TrainingProgress
@@ -36,6 +37,9 @@ from novikoff.model_factory import (
     build_model,
     inspect_task,
 )
+
+if TYPE_CHECKING:
+    from novikoff.cli.learn_evaluation import RunEvaluation
 
 EPILOG = f"""\
 {data_options.DATA_HELP}
@@ -57,6 +61,8 @@ examples:
   novikoff learn train.svm --feature-map poly:2 --feature-map-bits 22 --save products.model
   novikoff learn digits --multiclass ova --learner sgd --save digits.model
   novikoff learn digits --positive-label 3 --json
+  novikoff learn train.svm --test test.svm
+  novikoff learn train.svm --holdout 0.2 --passes 20 --early-stopping 3 --save spam.model
   novikoff learn train.svm --certificate spam.certificate --report spam.html
   novikoff learn train.svm --online-to-batch controlled-testing --epsilon 0.05 --delta 0.01 --save spam.model
   novikoff learn digits --multiclass random-forest --n-estimators 200 --n-jobs 2 --save forest.model
@@ -83,6 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     )
     run_options.add_max_model_memory(parser, run_options.DEFAULT_LIMIT_TEXT)
     run_options.add_shuffle(parser)
+    add_evaluation_options(parser)
     model_options.add_multiclass_options(parser)
     data_options.add_data_options(parser)
     for name in learner_registry.names() if arguments is None else [model_options.find_learner_name(arguments)]:
@@ -109,7 +116,8 @@ def run(options: argparse.Namespace) -> int:
     before = draft.ledger_.examples if options.resume else 0
     _check_outputs(options, passes)
     seen = begin_provenance(options) if options.provenance else None
-    model, reading, first_pass = _train(settings, draft, passes, options)
+    evaluation = _begin_evaluation(options, passes)
+    model, reading, first_pass = _train(settings, draft, passes, options, evaluation)
     _check_labels(model, options)
     if options.save:
         from novikoff.model_file import save
@@ -119,17 +127,37 @@ def run(options: argparse.Namespace) -> int:
     order = internals.state_of(model).label_order
     late = [run_options.describe_sorted_labels(order, options)] if order is not None and order.is_sorted else []
     report["warnings"] = [*reading.doubts, *late]
+    if evaluation is not None:
+        report |= evaluation.measure(model)
     compiling = min(jit.seconds_compiling, report["seconds"])
     if options.certificate or options.report:
         report["certificate"] = write_certificate(model, _build_reading_options(model, options), passes, options)
-    print(_format_json(report) if options.json else _format_text(report, options, compiling))
+    if options.json:
+        print(_format_json(report))
+    else:
+        print(_format_text(report, options, compiling))
+        if evaluation is not None:
+            print(evaluation.format_text())
     for warning in late:  # other warnings were printed before learning
         print(f"warning: {warning}", file=sys.stderr)
     return 0
 
 
+def _begin_evaluation(options: argparse.Namespace, passes: int) -> RunEvaluation | None:
+    """Return the evaluation of the run, where an option asks for one."""
+    if not (options.test or options.holdout or options.holdout_by or options.early_stopping):
+        return None
+    from novikoff.cli.learn_evaluation import RunEvaluation
+
+    return RunEvaluation(options, passes)
+
+
 def _train(
-    settings: ModelSettings | None, draft: Any, passes: int, options: argparse.Namespace
+    settings: ModelSettings | None,
+    draft: Any,
+    passes: int,
+    options: argparse.Namespace,
+    evaluation: RunEvaluation | None,
 ) -> tuple[Any, DataReader, dict[str, int] | None]:
     """Return the model after all passes, the reader, and the counts of the first pass where there are several.
 
@@ -139,7 +167,7 @@ def _train(
     can_restart = settings is not None and not any(data_options.is_stream(title) for title in options.data)
     for attempt in count(1):
         try:
-            return _run_passes(settings, draft, passes, options, show_data=attempt == 1)
+            return _run_passes(settings, draft, passes, options, evaluation, show_data=attempt == 1)
         except TooManyLabelsError as problem:
             if settings is None or settings.multiclass is not None or not can_restart:
                 raise
@@ -155,13 +183,21 @@ def _train(
 
 
 def _run_passes(
-    settings: ModelSettings | None, draft: Any, passes: int, options: argparse.Namespace, *, show_data: bool
+    settings: ModelSettings | None,
+    draft: Any,
+    passes: int,
+    options: argparse.Namespace,
+    evaluation: RunEvaluation | None,
+    *,
+    show_data: bool,
 ) -> tuple[Any, DataReader, dict[str, int] | None]:
     """Build the model from the first batch, and learn all batches of all passes. Without settings, `draft` is a model
     to resume."""
     reading = data_options.open_reading(options.data, _build_reading_options(draft, options), internals.state_of(draft))
     if options.shuffle:
         run_options.shuffle_reading(reading, options, ranking=_is_ranking_possible(settings, draft))
+    if evaluation is not None:
+        evaluation.begin(reading)
     batches = reading.batches()
     first = next(batches)
     reading.describe(first)
@@ -182,7 +218,11 @@ def _run_passes(
     ledger = model.ledger_
     first_pass = {"examples": ledger.examples - examples, "mistakes": ledger.mistakes - mistakes}
     for _ in range(passes - 1):
+        if evaluation is not None and evaluation.should_stop(model):
+            break
         _learn_pass(training, reading.batches(), progress)
+    if evaluation is not None:
+        model = evaluation.finish(model)
     return model, reading, first_pass if passes > 1 else None
 
 

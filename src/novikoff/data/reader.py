@@ -31,6 +31,7 @@ from novikoff.errors import InputError, LabelError, TooManyNamesError
 if TYPE_CHECKING:
     from novikoff.data import cache
     from novikoff.data.feature_maps import Mapper, MapSpec
+    from novikoff.data.holdout import RowFilter
     from novikoff.data.shuffle.external import Shuffler
 
 MAX_THREADS = 8
@@ -116,6 +117,8 @@ class DataReader:
     """Warnings about the first file."""
     shuffler: Shuffler | None = None
     """Puts the examples into a new random order in each pass; None keeps their order."""
+    row_filter: RowFilter | None = None
+    """Yields one side of a split into learned and held-out rows; None yields all rows."""
     _made: list[WorkerSlot] = field(default_factory=list)
     _used: list[NDArray[np.uint64]] = field(default_factory=list)
     _slot_names: SlotNames | None = None
@@ -136,6 +139,8 @@ class DataReader:
         self.bad.clear()
         self.left_out.clear()
         batches = self._read_files()
+        if self.row_filter is not None:
+            batches = self.row_filter.select(self, batches)
         if self.shuffler is not None:  # before the map, which makes rows many times as long
             batches = self.shuffler.reorder(self, batches)
         for batch in batches if self.options.feature_map is None else self._map_batches(batches):

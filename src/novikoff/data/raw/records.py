@@ -69,7 +69,7 @@ class RecordWriter(ABC):
         for k, x in enumerate(list_values(X)):
             record = self.record(x)
             if record is None:
-                raise InputError(f"Row {k}: rows must all be of one kind, got a {type(x).__name__}.")
+                raise InputError(f"Row {k}: rows must all be of one kind, got {type(x).__name__}.")
             yield record
 
     def check(self, features: int, chosen: MapSpec | None) -> None:

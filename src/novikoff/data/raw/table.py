@@ -128,7 +128,7 @@ def _infer_table(rows: Any, options: ReadOptions, warns: bool) -> Any:
     else:
         odd = next((k for k, row in enumerate(rows) if not isinstance(row, Mapping)), None)
         if odd is not None:
-            raise InputError(f"Row {odd}: rows must all be dicts, got a {type(rows[odd]).__name__}.")
+            raise InputError(f"Row {odd}: rows must all be dicts, got {type(rows[odd]).__name__}.")
         names = list(dict.fromkeys(name for row in rows for name in row))
         columns = {name: [row.get(name) for row in rows] for name in names}
         numeric = [not any(isinstance(value, str) for value in columns[name]) for name in names]
