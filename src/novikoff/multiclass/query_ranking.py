@@ -154,7 +154,7 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
         self._fit_rows(X, y, sample_weight, qid=qid)
         return self
 
-    def _fit_rows(
+    def _fit_rows(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, qid: Any = None
     ) -> int:
         self._check_all()
