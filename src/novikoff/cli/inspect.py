@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from novikoff.base.internals import describe_guarantee, scheme_info_of
+from novikoff.cli.learn import progressive_error_lines
 from novikoff.cli.output.guarantee_text import format_guarantee
-from novikoff.cli.output.progress import progressive_error_lines
 from novikoff.errors import InputError
 
 MAX_LABELS_SHOWN = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from novikoff._compiled.lazy_numpy import np
-from novikoff.data.options import ReadOptions
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.reader import Batch, DataReader
 from novikoff.errors import InputError
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.data.column_values import ColumnValues
-from novikoff.data.options import ReadOptions
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.reader import Batch, DataReader
 from novikoff.data.rows import Rows, Sparse
 from novikoff.data.shuffle.gather import gather_rows
