@@ -257,3 +257,51 @@ def test_errors_are_counted_among_labelled_rows(tmp_path: Path, capsys: pytest.C
     report, err = answer(b"1:1\n")
     assert report == {"examples": 1, "labelled": 0, "errors": 0, "model_error": None}
     assert err.endswith("1 examples, no labels to compare with\n")
+
+
+# --- Several files ---
+
+
+def test_predictions_of_several_files_follow_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = [tmp_path / name for name in ("train.svm", "a.svm", "b.svm")]
+    parts[0].write_text("+1 1:1\n-1 2:1\n" * 20)
+    parts[1].write_text("+1 1:2\n-1 2:1\n")
+    parts[2].write_text("+1 2:2\n1:1\n")
+    model = str(tmp_path / "m.model")
+    assert main(["learn", str(parts[0]), "--learner", "perceptron", "--save", model, "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["predict", model, str(parts[1]), str(parts[2])]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "1\n-1\n-1\n1\n"
+    assert "4 examples, 3 with a label, accuracy 66.67 % (1 of 3 wrong)" in shown.err
+    assert "error of this model on a.svm and b.svm" in shown.err
+    out = tmp_path / "labels.txt"
+    assert main(["predict", model, *map(str, parts[1:]), "--output", str(out), "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["examples"] == 4
+    assert out.read_text() == shown.out
+
+
+def test_a_bad_second_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, bad, model = tmp_path / "a.svm", tmp_path / "b.svm", str(tmp_path / "m.model")
+    data.write_text("+1 1:1\n-1 2:1\n" * 20)
+    bad.write_text("+1 1:1\n+1 x:1\n")
+    assert main(["learn", str(data), "--save", model, "--quiet"]) == 0
+    assert main(["predict", model, str(data), str(bad)]) == 2
+    assert f"{bad}:2" in capsys.readouterr().err
+    assert main(["predict", model, str(data), str(tmp_path / "absent.svm")]) == 2
+    assert "absent.svm: no such file" in capsys.readouterr().err
+    assert main(["predict", model, "-", "-"]) == 2
+    assert "can be read once only" in capsys.readouterr().err
+    assert main(["predict", model, str(data), "iris"]) == 2
+    assert "iris: its columns are not those" in capsys.readouterr().err
+
+
+def test_queries_of_several_files_are_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, model, out = tmp_path / "a.svm", str(tmp_path / "m.model"), str(tmp_path / "out.txt")
+    data.write_text("".join(f"{k % 2} qid:{q} 1:{k % 2} 2:1\n" for q in range(10) for k in range(4)))
+    other = tmp_path / "b.svm"
+    other.write_text(data.read_text())
+    assert main(["learn", str(data), "--save", model, "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["predict", model, str(data), str(other), "--output", out, "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["queries"] == 20

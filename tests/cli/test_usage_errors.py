@@ -60,3 +60,23 @@ def test_results_can_be_written_to_standard_output(tmp_path: Path) -> None:
         file.write(b"after\n")
     assert stored.read_bytes() == b"before\n" + plain + b"after\n"
     assert subprocess.run([*command, "-o", "/dev/null"], capture_output=True, check=True).stdout == b""
+
+
+def test_help_of_learn_shows_common_options_and_help_all_shows_all(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = {}
+    for arguments in (["--help"], ["--help-all"], ["--learner", "sgd", "--help"], ["--learner=sgd", "-h"]):
+        with pytest.raises(SystemExit) as stop:
+            main(["learn", *arguments])
+        assert stop.value.code == 0
+        shown[arguments[0] + arguments[-1]] = capsys.readouterr().out
+    short, every, of_sgd, of_sgd_too = shown.values()
+    assert of_sgd == of_sgd_too
+    for option in ("--learner", "--save", "--test", "--holdout", "--help-all"):
+        assert f"\n  {option}" in short
+    for option in ("--decoding", "--word-ngrams", "--search-effort", "--early-stopping"):
+        assert f"\n  {option} " in every
+        assert f"\n  {option} " not in short
+    assert "settings of sgd" in of_sgd
+    assert "\n  --l2 " in of_sgd
+    assert "settings of" not in short
+    assert len(short.splitlines()) < len(every.splitlines()) / 2

@@ -45,7 +45,7 @@ from novikoff.evaluation.evaluators import (
     LabelSetEvaluator,
 )
 from novikoff.evaluation.intervals import PairedComparison
-from novikoff.evaluation.ranking import find_query_starts, measure_ranking
+from novikoff.evaluation.ranking import find_query_starts_of_files, measure_ranking
 from novikoff.evaluation.results import RankingResult, Result
 
 EPILOG = f"""\
@@ -215,15 +215,17 @@ def _true_set(batch: Batch, i: int) -> list[str]:
 
 
 def _evaluate_ranking(model: Any, batches: Iterator[Batch], title: str) -> Result:
-    score, parts = build_scorer(model, known=True), []
+    score, batches_found = build_scorer(model, known=True), []
     for batch in batches:
         if batch.parsed.groups is None or batch.parsed.numbers is None:
             raise InputError(f"{title}: a ranking is evaluated on rows with a grade and a query (qid).")
-        parts.append((score_batch(score, batch).copy(), batch.parsed.numbers.copy(), batch.parsed.groups.copy()))
-    scores, grades, queries = (np.concatenate(part) for part in zip(*parts, strict=True))
+        grades, queries = batch.parsed.numbers.copy(), batch.parsed.groups.copy()
+        batches_found.append((batch.title, score_batch(score, batch).copy(), grades, queries))
+    titles, *parts = zip(*batches_found, strict=True)
+    scores, grades, queries = (np.concatenate(part) for part in parts)
     if (queries < 0).any() or np.isnan(grades).any():
         raise InputError(f"{title}: a ranking is evaluated on rows with a grade and a query (qid).")
-    found = measure_ranking(scores, grades, find_query_starts(queries))
+    found = measure_ranking(scores, grades, find_query_starts_of_files(list(zip(titles, parts[2], strict=True))))
     return RankingResult(found.queries, found.ndcg, found.map)
 
 

@@ -19,6 +19,7 @@ from novikoff.cli.certify import add_certificate_options, write_certificate
 from novikoff.cli.options import data_options, kernel_options, model_options, run_options
 from novikoff.cli.options.evaluation_options import add_evaluation_options
 from novikoff.cli.output.data_summary import show_description
+from novikoff.cli.output.formatter import CommandParser
 from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.output.progress import TrainingProgress
 from novikoff.cli.output.provenance import add_provenance, begin_provenance, finish_provenance
@@ -70,8 +71,14 @@ examples:
   zcat *.svm.gz | novikoff learn -
 """
 
+COMMON_OPTIONS = (
+    "--learner", "--passes", "--shuffle", "--save", "--resume", "--test", "--holdout", "--label", "--text", "--ignore",
+    "--format", "--multiclass", "--certificate", "--random-state", "--json", "--quiet",
+)  # fmt: skip
+"""Options in --help; --help-all shows all."""
 
-def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
+
+def add_arguments(parser: CommandParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("data", nargs="+", metavar="DATA", help="data to learn, in this order")
     default = f"{DEFAULT_LEARNER}, which combines four; {STABLE_LEARNER} with --online-to-batch"
     parser.add_argument("--learner", choices=learner_registry.names(), help=f"the algorithm (default: {default})")
@@ -92,10 +99,13 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     add_evaluation_options(parser)
     model_options.add_multiclass_options(parser)
     data_options.add_data_options(parser)
-    for name in learner_registry.names() if arguments is None else [model_options.find_learner_name(arguments)]:
+    names = learner_registry.names() if arguments is None else [model_options.find_learner_name(arguments)]
+    for name in names:
         model_options.add_learner_settings(parser, name)
     model_options.add_online_to_batch_options(parser)
     kernel_options.add_kernel_options(parser)
+    named = any(argument.partition("=")[0] == "--learner" for argument in arguments or ())
+    parser.limit_help(COMMON_OPTIONS, [f"settings of {names[0]}"] if named else [])
 
 
 def run(options: argparse.Namespace) -> int:

@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from novikoff.base.internals import build_scorer, decide_labels, display_scores, format_label, state_of
-from novikoff.cli.options.data_options import DATA_HELP, add_data_options, build_reading_options, open_reading
+from novikoff.cli.options.data_options import (
+    DATA_HELP,
+    add_data_options,
+    build_reading_options,
+    is_stream,
+    open_reading,
+)
 from novikoff.cli.output.data_summary import show_notes
 from novikoff.cli.output.model_output import check_writable
 from novikoff.data.labels.binary_labels import to_plain_label
@@ -35,12 +41,13 @@ class, in the order in which inspect shows them.
 examples:
   novikoff predict spam.model new.svm
   novikoff predict spam.model new.svm --scores --output predictions.tsv
+  novikoff predict spam.model monday.svm tuesday.svm
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     parser.add_argument("model", metavar="MODEL", help="a file that learn --save wrote")
-    parser.add_argument("data", metavar="DATA", help="data to predict")
+    parser.add_argument("data", nargs="+", metavar="DATA", help="data to predict, in this order")
     parser.add_argument(
         "--scores",
         action="store_true",
@@ -59,16 +66,19 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("--json needs --output FILE: stdout can't take both the predictions and the JSON object.")
     if options.output:
         check_writable(Path(options.output))
+    _check_streams(options.data)
     model = load_learner(options.model)
     reading_options = build_reading_options(options)
     reading_options.unlabelled = True
-    reading = open_reading([options.data], reading_options, state_of(model))
+    reading = open_reading(options.data, reading_options, state_of(model))
     score = build_scorer(model, known=True)
     examples, compared = 0, _LabelComparison(model)
     lines: list[str] = []
+    title = ""
     for batch in reading.batches():
-        if examples == 0:
-            check_same_columns(model, reading, batch, options.data, options.model)
+        if batch.title != title:
+            title = batch.title
+            check_same_columns(model, reading, batch, title, options.model)
         scores = score_batch(score, batch)
         predicted = decide_labels(model, scores)
         examples += len(scores)
@@ -111,12 +121,14 @@ class _LabelComparison:
         self.ranks = hasattr(model, "rank")
         self.edges = edge_counter_of(model)
         self.labelled = self.wrong = self.apart = 0
-        self.queries: list[tuple[Any, Any, Any]] = []
+        self.queries: list[tuple[str, Any, Any, Any]] = []
+        """The file, the scores, the grades and the query numbers of each batch."""
 
     def add(self, batch: Batch, texts: list[str], scores: Any) -> None:
         if self.ranks:
             if batch.parsed.groups is not None and batch.parsed.numbers is not None:
-                self.queries.append((scores.copy(), batch.parsed.numbers.copy(), batch.parsed.groups.copy()))
+                grades, queries = batch.parsed.numbers.copy(), batch.parsed.groups.copy()
+                self.queries.append((batch.title, scores.copy(), grades, queries))
             return
         known_labels: dict[int, str | None] = {}
         sets = batch.parsed.sets
@@ -171,12 +183,14 @@ class _LabelComparison:
             return None
         import numpy as np
 
-        from novikoff.evaluation.ranking import find_query_starts, measure_ranking
+        from novikoff.evaluation.ranking import find_query_starts_of_files, measure_ranking
 
-        scores, grades, queries = (np.concatenate(part) for part in zip(*self.queries, strict=True))
+        titles, *parts = zip(*self.queries, strict=True)
+        scores, grades, queries = (np.concatenate(part) for part in parts)
         if (queries < 0).any() or np.isnan(grades).any():
             return None
-        return {**measure_ranking(scores, grades, find_query_starts(queries))._asdict()}
+        starts = find_query_starts_of_files(list(zip(titles, parts[2], strict=True)))
+        return {**measure_ranking(scores, grades, starts)._asdict()}
 
     def describe(self, data: str) -> str:
         """Return the result of the comparison as one or two lines."""
@@ -204,11 +218,24 @@ def _format_lines(texts: list[str], scores: Any) -> str:
     return "".join(f"{label}\t{row}\n" for label, row in zip(texts, rows, strict=True))
 
 
+def _check_streams(titles: list[str]) -> None:
+    """Raise InputError where a pipe is named twice."""
+    twice = [title for title in titles if is_stream(title) and titles.count(title) > 1]
+    if twice:
+        raise InputError(f"{twice[0]}: can be read once only: to name it twice, use a file.")
+
+
+def _name_data(titles: list[str]) -> str:
+    """Return the name of the data in messages."""
+    names = ["standard input" if title == "-" else Path(title).name for title in titles]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def _print_report(examples: int, compared: _LabelComparison, options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps({"examples": examples, **compared.as_dict()}))
     if not options.quiet:
         among = "" if compared.labelled in (0, examples) else f"{compared.labelled:,} with a label, "
-        data = "standard input" if options.data == "-" else Path(options.data).name
+        data = _name_data(options.data)
         with contextlib.suppress(BrokenPipeError):
             print(f"{examples:,} examples, {among}{compared.describe(data)}", file=sys.stderr)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +37,18 @@ def find_query_starts(qid: NDArray[Any]) -> NDArray[np.int64]:
             " one: sort the rows by query."
         )
     return starts
+
+
+def find_query_starts_of_files(batches: Sequence[tuple[str, NDArray[Any]]]) -> NDArray[np.int64]:
+    """Return the first row of each query, and the end, of batches with their file names. A query ends with its file.
+
+    >>> find_query_starts_of_files([("a", np.array([1, 1])), ("a", np.array([1, 2])), ("b", np.array([2]))]).tolist()
+    [0, 3, 4, 5]
+    """
+    starts = [np.zeros(1, np.int64)]
+    for _, of_file in groupby(batches, key=itemgetter(0)):
+        starts.append(starts[-1][-1] + find_query_starts(np.concatenate([qid for _, qid in of_file]))[1:])
+    return np.concatenate(starts)
 
 
 def validate_grades(y: Any, examples: int) -> NDArray[np.float64]:

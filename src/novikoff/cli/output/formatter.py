@@ -34,6 +34,34 @@ class CommandParser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **{"formatter_class": HelpFormatter, **more})
+        self.common_options: tuple[str, ...] = ()
+        """The options in --help; all of them if empty."""
+        self.help_groups: tuple[str, ...] = ()
+        """Titles of the groups that --help shows below the common options."""
+
+    def limit_help(self, common_options: Sequence[str], groups: Sequence[str] = ()) -> None:
+        """Show these options, in this order, and these groups in --help; show all options in --help-all."""
+        self.add_argument("--help-all", action=_HelpAllAction, help="show all options, and exit")
+        self.common_options = ("--help", *common_options, "--help-all")
+        self.help_groups = tuple(groups)
+
+    def format_help(self) -> str:
+        if not self.common_options:
+            return super().format_help()
+        formatter = self._get_formatter()
+        operands = self._get_positional_actions()
+        formatter.add_usage("%(prog)s [options] " + " ".join(f"{one.metavar} …" for one in operands), [], [])
+        formatter.add_text(self.description)
+        common = [self._option_string_actions[n] for n in self.common_options if n in self._option_string_actions]
+        shown = [
+            (group.title, group._group_actions) for group in self._action_groups if group.title in self.help_groups
+        ]
+        for title, actions in [("common options", [*operands, *common]), *shown]:
+            formatter.start_section(title)
+            formatter.add_arguments(actions)
+            formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\nsee {self.prog} --help\n")
@@ -43,6 +71,19 @@ class CommandParser(argparse.ArgumentParser):
         options = [name for name in self._option_string_actions if name.startswith("--")]
         hint = hint or suggest(unknown[0].partition("=")[0], options)
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+
+
+class _HelpAllAction(argparse.Action):
+    """Prints the help with all options."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "nargs": 0, "default": argparse.SUPPRESS})
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        if isinstance(parser, CommandParser):
+            parser.common_options = ()
+        parser.print_help()
+        parser.exit()
 
 
 def suggest(word: str, known: Collection[str]) -> str:
