@@ -154,7 +154,7 @@ class MulticlassFastPath:
     def _filter_terms(
         self, columns: NDArray[np.uint32], values: NDArray[Any]
     ) -> tuple[NDArray[np.uint32], NDArray[Any]] | None:
-        """Return the terms that count; None where the way around must say what is wrong. Both arrays are used up."""
+        """Return the terms that count; None if the slow path must raise an error. Both arrays are used as scratch."""
         args = columns, values, self.features, self.unseen != 0.0, *self.range, self.largest
         n_kept = self._call("usual_terms", filter_terms, *args)
         return None if n_kept < 0 else (columns[:n_kept], values[:n_kept])
@@ -164,7 +164,7 @@ class MulticlassFastPath:
         if (
             not self.settings_unchanged
             or self.in_use > self.stride
-            or self.column_counters.counts[N_CLASSES] < self.labels.told
+            or self.column_counters.counts[N_CLASSES] < self.labels.n_declared
         ):
             return False
         try:

@@ -26,7 +26,7 @@ def build_preference_bounds(stack: Any, bounded: str) -> tuple[Bound, ...]:
     columns = int(columns_needed(stack._scheme(state.labels), classes))
     variables = columns * (state.features + int(stack.fit_intercept))
     inner = preference_bounds_of(inner_learner_of(stack), state, variables=variables, top=stack.update == "top")
-    new = max(state.new, classes - state.labels.told)
+    new = max(state.new, classes - state.labels.n_declared)
     return tuple(bound if bound.by_run else add_new_classes(bound, new, bounded) for bound in inner)
 
 
@@ -34,7 +34,7 @@ def add_new_classes(bound: Bound, new: int, bounded: str) -> Bound:
     """Return the bound of updates as a bound of mistakes, where it applies."""
     if bound.counts != "mistakes":
         return bound._replace(statement=f"{bound.statement}; {bounded}")
-    more = "" if not new else f"; and {new} more, for the classes that came as new"
+    more = "" if not new else f"; and {new} more, for new classes"
 
     def value(evidence: Any) -> float | None:
         allowed = bound.value(evidence)
