@@ -81,9 +81,9 @@ class KernelClassifier(OnlineClassifier):
         labels = GrowingLabels(labels) if isinstance(labels, BinaryLabels) else labels
         dual = build_empty_expansion(features, dtype, panels=False)
         state = KernelState(dual, Ledger(), labels, features, known, dtype, self._run_settings())
-        if labels.n_declared:
-            state.widen(labels.n_declared)
-            state.dual.counts[N_CLASSES] = labels.n_declared
+        if labels.told:
+            state.widen(labels.told)
+            state.dual.counts[N_CLASSES] = labels.told
         return state
 
     def _trim_state(self, state: Any) -> StoredExpansion:

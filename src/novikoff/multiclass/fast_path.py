@@ -76,7 +76,7 @@ class MulticlassFastPath:
         self.settings_unchanged: bool = (
             old.settings_unchanged if old and as_before else has_unchanged_settings(model, state)
         )
-        self.scheme, self.loss, self.scale = model._scheme(state.labels), spec.loss, spec.weight_scale
+        self.scheme, self.rule, self.scale = model._scheme(state.labels), spec.loss, spec.weight_scale
         self.state: Any = state
         self.updater, self.features, self.names = state.updater, state.features, state.names
         self.labels, self.known, self.column_counters = state.labels, len(state.labels), state.column_counters
@@ -92,7 +92,7 @@ class MulticlassFastPath:
         self.label_values = np.array(state.labels.known()).tolist()
         """Labels as an array of them returns them."""
         flags = (a.flags.num for a in state_arrays(state.updater).values())
-        self.types = type(self.scheme), type(self.loss), type(self.updater), state.kind, *flags
+        self.types = type(self.scheme), type(self.rule), type(self.updater), state.kind, *flags
         self.calls: dict[str, Any] = old.calls if old and old.types == self.types else {}
 
     def fresh(self, model: Any, state: Any) -> bool:
@@ -164,7 +164,7 @@ class MulticlassFastPath:
         if (
             not self.settings_unchanged
             or self.in_use > self.stride
-            or self.column_counters.counts[N_CLASSES] < self.labels.n_declared
+            or self.column_counters.counts[N_CLASSES] < self.labels.told
         ):
             return False
         try:
@@ -181,7 +181,7 @@ class MulticlassFastPath:
         slots = self.features + 1
         args = (
             self.scheme,
-            self.loss,
+            self.rule,
             self.updater,
             row,
             wants,
@@ -221,7 +221,7 @@ class MulticlassFastPath:
         """Return the score of each class and the predicted class, as `MulticlassClassifier._class_scores` does."""
         out, winners = np.zeros((len(scores), self.known)), np.zeros(len(scores), np.int64)
         given = np.ascontiguousarray(scores / self.scale).reshape(-1)
-        args = self.scheme, self.loss, given, self.stride, self.known, np.zeros(self.spare), out.reshape(-1), winners
+        args = self.scheme, self.rule, given, self.stride, self.known, np.zeros(self.spare), out.reshape(-1), winners
         self._call("weigh", score_and_predict_rows, *args)
         return out * self.scale, winners
 

@@ -53,8 +53,8 @@ class BinaryLabels:
         values = find_distinct(np.asarray(known))
         if len(values) < 2:
             raise LabelError(
-                f"There must be two classes, but all labels are {', '.join(map(repr, values)) or 'missing'}: a"
-                " classifier needs two. In a stream, name both with partial_fit(..., classes=[...])."
+                f"There must be two classes, but all labels are {', '.join(map(repr, values)) or 'missing'}: with one"
+                " class there is nothing to tell apart. In a stream, name both with partial_fit(..., classes=[...])."
             )
         if len(values) > 2:
             raise build_too_many_labels_error(values)
@@ -73,7 +73,7 @@ class BinaryLabels:
         """Return these labels after both classes were declared."""
         declared = BinaryLabels.sorted(classes)
         if set(self.sides) - set(declared.sides):
-            raise LabelError(f"classes must contain the known labels {self.known()}, got {declared.known()}.")
+            raise LabelError(f"classes must hold the labels of before, {self.known()}, but {declared.known()} came.")
         return self if len(self) == 2 else declared if not self.sides else self
 
     def encode(self, y: NDArray[Any]) -> tuple[NDArray[np.int8], BinaryLabels]:
@@ -189,7 +189,7 @@ def merge_others(y: NDArray[Any], positive: str) -> NDArray[Any]:
     """Replace all labels but one by the name of the rest: the other label if there is only one, else "not …"."""
     is_positive = buffers.array([str(label) == positive for label in y.tolist()], "bool")
     if not is_positive.any():
-        raise InputError(f"--positive-label {positive}: no example has that label.")
+        raise InputError(f"--positive-label {positive}: no example has that label; there are others only.")
     labels = build_one_vs_rest_labels(positive)
     for label in find_distinct(y[~is_positive]):
         labels.note_other(label)
@@ -286,7 +286,9 @@ def convert_label(label: Any) -> Any:
         if not math.isfinite(value):
             raise LabelError("Input y contains NaN or infinity: every row needs a label.")
         if not value.is_integer():
-            raise LabelError(f"Unknown label type: continuous. Labels must be classes, got {value!r}.")
+            raise LabelError(
+                f"Unknown label type: continuous. Labels must be classes, but {value!r} came; these learners classify."
+            )
         return int(value)
     if not isinstance(value, (bool, int, str)):
         raise LabelError(f"Unknown label type: a label must be a whole number, a text or a truth value, not {value!r}.")
@@ -300,6 +302,6 @@ def build_missing_label_error(where: str) -> LabelError:
 def build_too_many_labels_error(values: list[Any]) -> TooManyLabelsError:
     shown = ", ".join(repr(v) for v in values[:5]) + (", …" if len(values) > 5 else "")
     return TooManyLabelsError(
-        f"Only binary classification is supported: the data has {len(values)} classes ({shown})."
+        f"Only binary classification is supported: two labels can be told apart, but {len(values)} came ({shown})."
         " For more use Kesler or OneVsAll (--multiclass kesler), or choose one label against the rest."
     )

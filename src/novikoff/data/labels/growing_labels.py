@@ -20,7 +20,7 @@ class GrowingLabels:
         self.two = BinaryLabels() if two is None else two
         self.more = more
         """All labels as classes, from the third on."""
-        self.n_declared = 0 if more is None else len(more)
+        self.told = 0 if more is None else len(more)
         """The number of labels that were declared before their first example, if there are more than two."""
 
     @staticmethod
@@ -111,7 +111,7 @@ class GrowingLabels:
     def copy(self) -> GrowingLabels:
         twin = GrowingLabels(BinaryLabels(self.two.negative, self.two.positive, rest=self.two.rest))
         twin.two.sides = dict(self.two.sides)
-        twin.more, twin.n_declared = None if self.more is None else self.more.copy(), self.n_declared
+        twin.more, twin.told = None if self.more is None else self.more.copy(), self.told
         return twin
 
     def forget(self, count: int) -> None:
