@@ -217,5 +217,5 @@ def test_runs_on_arrays_are_certified() -> None:
         assert verify(certificate, X, y) == []
         assert verify(certificate, X[::-1], y[::-1]) != []
     twice = OnlineToBatch().partial_fit(X, y, classes=[-1, 1]).partial_fit(X, y)
-    assert twice._describe_guarantee(examples=200)["bound"] is None  # they came more than once
+    assert twice._describe_guarantee(examples=200)["bound"] is None  # they were learned more than once
     assert novikoff.OnlineToBatch is OnlineToBatch

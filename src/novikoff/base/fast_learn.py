@@ -47,7 +47,7 @@ class SparseFallback(NamedTuple):
 
 class FastLearnPath:
     def __init__(self, loss: Any, tie: float, state: ModelState, *, sparse_only: bool = False) -> None:
-        self.loss, self.tie, self.kind = loss, tie, state.kind
+        self.rule, self.tie, self.kind = loss, tie, state.kind
         self.signs = state.labels.sides
         self.starts = np.zeros(3, np.int64)
         self.packers: dict[int, tuple[Callable[..., None], bytearray, Any, Any, Any]] = {}
@@ -87,24 +87,24 @@ class FastLearnPath:
             self.all_starts = np.array([0, state.features])
             counters = state.ledger.book
             self.setting = StepContext(
-                self.loss, state.updater, self.tie, counters, state.features, self.spare, moments
+                self.rule, state.updater, self.tie, counters, state.features, self.spare, moments
             )
             if old is None or old.spare is not self.spare:
                 self.terms = DictTerms(self.workspace, self.spare.indices, self.spare.values)
                 self.terms_block = pack_block(self.terms)
             elif not JIT_DISABLED and old.book is counters and old.moments is moments:
-                self._pack_updater(state)
+                self._pack_geometry(state)
                 return
             self.block = pack_block(self.setting)
             self.own_block = self._pack_own()
 
-    def _pack_updater(self, state: ModelState) -> None:
+    def _pack_geometry(self, state: ModelState) -> None:
         """Rebuild both blocks where only the arrays of the updater and the number of features have changed: packing all
         arguments takes twice as long. Threads may still hold the old block, which stays closed."""
         words = pack_block(state.updater)
         self.block = self.block.copy()
         for block in (self.block, self.own_block):
-            block[self.updater_at : self.updater_at + len(words)] = words
+            block[self.geometry_at : self.geometry_at + len(words)] = words
             block[self.features_at] = state.features
 
     def _pack_own(self) -> Any:
@@ -115,7 +115,7 @@ class FastLearnPath:
         block = self.block.copy()
         if self.own_words is None:
             self.own_words = pack_block(self.own_spare)
-            self.updater_at = len(pack_block(self.loss))
+            self.geometry_at = len(pack_block(self.rule))
             self.features_at = len(block) - len(pack_block(setting.moments)) - len(self.own_words) - 1
         start = self.features_at + 1
         block[start : start + len(self.own_words)] = self.own_words

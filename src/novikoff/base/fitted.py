@@ -51,7 +51,7 @@ def find_mistake_rows(model: Any) -> NDArray[np.int64]:
     times, record = state.ledger.mistake_times - 1, state.shuffle
     rows = state.fit_row_count if record is None else record["rows"]
     if rows == 0 or state.ledger.examples != rows * int(model.passes):
-        raise AttributeError("mistake_rows_ is only known after fit, if all rows have a weight above 0.")
+        raise AttributeError("mistake_rows_ is known after fit alone, where all rows have a weight above 0.")
     passes, places = np.divmod(times, rows)
     if record is None:
         return places

@@ -367,8 +367,8 @@ class OnlineClassifier(BaseEstimator, ABC):
         changed = sorted(name for name, value in now.items() if name not in before or value != before[name])
         if changed:
             raise InputError(
-                f"The settings {', '.join(changed)} have changed since this run began: set them back, or start again"
-                " with fit or a new learner."
+                f"The settings {', '.join(changed)} have changed since this run began: set them back, or begin anew"
+                " with fit or a fresh learner."
             )
 
     def _set_state(self, state: ModelState) -> None:
@@ -385,7 +385,7 @@ class OnlineClassifier(BaseEstimator, ABC):
             reason = self._spec().fixed_width_reason
             if reason is not None:
                 raise InputError(
-                    f"{type(self).__name__} must know the number of features in advance ({reason}): it began with"
+                    f"{type(self).__name__} must know the number of features beforehand ({reason}): it began with"
                     f" {state.features:,}, and now there are {features:,}."
                 )
         state.ensure_capacity(features)

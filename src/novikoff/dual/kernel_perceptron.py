@@ -137,7 +137,7 @@ class KernelPerceptron(KernelClassifier):
         if state.columns == 1:
             return perceptron_bounds(float(self.margin), state.ledger.energy)
         inner, new = self._inner_column_bounds(), int(state.dual.counts[NEW_CLASS_EXAMPLES])
-        more = f" + {new}, for the classes that came as new" if new else ""
+        more = f" + {new}, for new classes" if new else ""
 
         def value(e: Evidence) -> float | None:
             each = [[allowed for bound in inner if (allowed := bound.value(part)) is not None] for part in e.parts]

@@ -5,11 +5,11 @@ Round t   h_t = the weak learner on the weights D_t; ε_t = its weighted error
           α_t = ½ ln((1−ε_t)/ε_t);  D_{t+1} ∝ D_t·exp(−α_t·y·h_t(x))
 Predict   sign Σ α_t·h_t(x)
 Bound     training error ≤ Π 2√(ε_t(1−ε_t))
-K classes votes a_t = ln((1−ε_t)/ε_t) + ln(K−1) for the class that h_t says (2α_t for K = 2), D_{t+1} ∝ D_t·exp(a_t)
+K classes votes a_t = ln((1−ε_t)/ε_t) + ln(K−1) for the class that h_t predicts (2α_t for K = 2), D_{t+1} ∝ D_t·exp(a_t)
           where h_t errs; training error ≤ Π K√(ε_t(1−ε_t)/(K−1))
 End       weights differ by more than e^300
-          ε_t = 0: h_t makes no error at all, predicts alone, and the bound is 0
-          ε_t ≥ 1 − 1/K: h_t is no better than chance, and is left out
+          ε_t = 0: h_t makes no error, is the only member, and the bound is 0
+          ε_t ≥ 1 − 1/K: h_t is not better than chance, and is left out
 Source    Freund, Schapire: A decision-theoretic generalization of on-line learning and an application to boosting, 1997
 """
 
@@ -41,10 +41,8 @@ from novikoff.theory import boosting
 
 __all__ = ["AdaBoost"]
 
-MAX_LOG_WEIGHT_RANGE = (
-    300.0  # weights that differ by more than e^300 are not told apart any more: all others are exact to a few units
-)
-MIN_RELATIVE_WEIGHT = 1e-100  # the least sample weight there may be, as a share of the largest
+MAX_LOG_WEIGHT_RANGE = 300.0  # larger ratios of weights lose precision; up to this one they are exact to a few units
+MIN_RELATIVE_WEIGHT = 1e-100  # least sample weight, as a share of the largest
 N_QUANTILES = 101
 
 
@@ -53,38 +51,38 @@ class BoostingRounds(NamedTuple):
     errors: list[float]
     votes: list[float]
     perfect: bool
-    """Whether the last member makes no error: it is then the only one."""
+    """Whether the last member makes no error: it is then the only member."""
 
 
 @final
 class AdaBoost(Ensemble, VotingEnsemble):
-    """Boosting: each round learns what the rounds before it got wrong, and all of them vote.
+    """Boosting: each round emphasises the errors of earlier rounds, and all rounds vote.
 
-    `bound_` is what the theorem allows for the training error, rounded up so that it is true of this very model with
-    its rounded numbers; `training_error_` is never above it. With more than two classes the rounds are those of SAMME,
-    and the bound says something only where the weak learner errs on much less than half of the weight.
+    `bound_` is the theorem's bound for the training error, rounded up so that it holds for this model with its rounded
+    numbers; `training_error_` is never above it. With more than two classes the rounds are those of SAMME, and the
+    bound is below 1 only if the weak learner errs on much less than half of the weight.
 
-    The weak learner gets the weights D_t where its `fit` takes sample weights. For an online learner of this package
-    that is one step of as many times the length. Otherwise m examples are drawn by D_t, and the theorem holds as it is:
-    ε_t is measured on all examples.
+    If the weak learner's `fit` takes sample weights, it gets the weights D_t, which multiply the step lengths of online
+    learners of this package. Otherwise m examples are drawn by D_t, and the theorem still holds: ε_t is measured on all
+    examples.
 
     Parameters
     ----------
     estimator : estimator
-        The weak learner, of this package or of scikit-learn; a stump, DecisionTree(max_depth=1), where none is given.
+        The weak learner, of this package or of scikit-learn; by default a stump, DecisionTree(max_depth=1).
     n_estimators : int
-        The most rounds.
+        Maximum number of rounds.
     resample : bool
-        Draw examples also where the weak learner takes weights.
+        Draw examples even if the weak learner takes weights.
     random_state : int
-        Of the draws, and of the weak learner where it has a random_state that is None.
+        The seed of the draws, and of the weak learner if its random_state is None.
 
     Attributes
     ----------
     estimator_errors_, estimator_weights_ : arrays
         ε_t and α_t of each round; for more than two classes a_t.
     bound_, training_error_ : float
-        What the theorem allows, and what is so.
+        The theorem's bound, and the measured error.
     margin_distribution_ : array of 101 numbers
         From the least to the largest margin of the training examples in steps of 1%: (votes for the label − most votes
         for another)/all votes, from −1 to 1.
@@ -118,13 +116,16 @@ class AdaBoost(Ensemble, VotingEnsemble):
         return DecisionTree(max_depth=1) if self.estimator is None else self.estimator
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Forgets what was learned, then boosts. Sample weights are D_1, and what training errors weigh."""
+        """Forget what was learned, then boost. Sample weights are D_1, and the weights of training errors."""
         self._check_all()
         data, codes, state = self._prepare_training(X, y)
         given = validation.validate_sample_weight(sample_weight, len(data))
         first = given / given.max() if given.size else np.ones(len(data))
         if first[first > 0.0].min() < MIN_RELATIVE_WEIGHT:
-            raise InputError("sample_weight must not differ by more than 10^100: leave out what weighs so little.")
+            raise InputError(
+                "sample_weight must not differ by a factor of more than 10^100: leave out examples of such small"
+                " weight."
+            )
         found = self._run_rounds(data, codes, len(state.labels), first)
         state.members, state.weights = merge_members(found.members), np.array(found.votes)
         counts = count_votes(state.members, state.weights, data, len(state.labels), soft=False)
@@ -208,41 +209,42 @@ class AdaBoost(Ensemble, VotingEnsemble):
     # --- Predicting ---
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Σ α_t·h_t(x) for two classes; for more the votes for each."""
+        """Return Σ α_t·h_t(x) for two classes, otherwise the votes for each class."""
         counts = self._compute_votes(X)
         return (counts[:, 1] - counts[:, 0]) / 2.0 if counts.shape[1] == 2 else counts
 
     def margins(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """(Votes for the label − most votes for another)/all votes, of each example: positive where it is predicted."""
+        """Return (votes for the label − most votes for another)/all votes for each example: positive if it is predicted
+        right."""
         counts = self._compute_votes(X)
         numbers = {label: k for k, label in enumerate(self._require_fitted().labels)}
         labels = validation.validate_y(y, len(counts))
         missing = [label for label in labels.tolist() if label not in numbers]
         if missing:
-            raise InputError(f"y must hold labels that were learned, but {missing[0]!r} was not.")
+            raise InputError(f"y has the label {missing[0]!r}, which was not learned.")
         return _compute_margins(counts, np.array([numbers[label] for label in labels.tolist()]))
 
     # --- What was learned ---
 
     @property
     def estimator_errors_(self) -> NDArray[np.float64]:
-        """ε_t of each round."""
+        """The weighted error ε_t of each round."""
         return self._require_attribute("estimator_errors_").more["errors"]
 
     @property
     def estimator_weights_(self) -> NDArray[np.float64]:
-        """α_t of each round; for more than two classes a_t."""
+        """The weight α_t of each round; for more than two classes a_t."""
         state = self._require_attribute("estimator_weights_")
         return state.weights / 2.0 if len(state.labels) == 2 else state.weights
 
     @property
     def training_error_(self) -> float:
-        """The share of the training examples, by their weights, that is not predicted."""
+        """The weighted share of training examples that are predicted wrong."""
         return float(self._require_attribute("training_error_").more["training"][0])
 
     @property
     def bound_(self) -> float:
-        """What the theorem allows for it."""
+        """The theorem's bound for the training error."""
         return float(self._require_attribute("bound_").more["training"][1])
 
     @property
@@ -251,7 +253,7 @@ class AdaBoost(Ensemble, VotingEnsemble):
         return self._require_attribute("margin_distribution_").more["margins"]
 
     def _build_guarantee(self, delta: float) -> BatchGuarantee:
-        """The training-error bound. Nothing is shown of new data."""
+        """Return the training-error bound; there is no bound for new data."""
         state = self._require_fitted()
         examples, wrong = state.more["counts"].tolist()
         classes, share, bound = len(state.labels), self.training_error_, self.bound_

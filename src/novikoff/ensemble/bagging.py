@@ -2,8 +2,8 @@
 
 Learn     member k learns from m draws, with replacement, from the m examples
 Predict   the label with the most votes, the first of equals
-Bound     error ≤ 2·mean error of the members, error ≤ 4·mean share where both of a pair err; each is measured on the
-          examples that the members have not drawn, about 37% (14% for a pair) of all
+Bound     error ≤ 2·mean error of the members, error ≤ 4·mean share on which both members of a pair err; both are
+          measured on the examples that the members have not drawn, about 37% (14% for a pair) of all
 Source    Breiman, Bagging predictors, 1996
 """
 
@@ -24,22 +24,22 @@ class Bagging(BootstrapEnsemble, VotingEnsemble):
     """Members that each learn from a bootstrap replicate of the examples, and vote.
 
     Any number of threads gives the same model. `out_of_bag_.error` is the usual estimate of the error; `error_bound()`
-    is what can be shown. For streams there is OnlineBagging.
+    is a proven bound. For streams there is OnlineBagging.
 
     Parameters
     ----------
     estimator : estimator
-        What the members are, of this package or of scikit-learn; DecisionTree() where none is given.
+        The learner of the members, of this package or of scikit-learn; by default DecisionTree().
     n_estimators : int
-        How many there are.
+        Number of members.
     voting : str
         hard: the majority; soft: the mean of the shares in the trees' leaves.
     oob_score : bool
-        Judge each member on the examples that it has not drawn.
+        Evaluate each member on the examples that it has not drawn.
     random_state : int
-        Of the draws, and of the members where they have a random_state that is None.
+        The seed of the draws, and of the members if their random_state is None.
     n_jobs : int
-        How many threads learn.
+        Number of threads that learn.
 
     Examples
     --------

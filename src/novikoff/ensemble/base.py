@@ -1,4 +1,4 @@
-"""What models that vote have in common: members, the weight of each, and the class with the most votes."""
+"""Base class of models that vote: members, their weights, and the class with the most votes."""
 
 from __future__ import annotations
 
@@ -37,34 +37,34 @@ from novikoff.schema import (
 )
 
 VALUE_BYTES = 8
-"""A value of an example, as trees look at it."""
+"""The type of a value of an example that trees compare with thresholds."""
 
 
 @dataclass
 class VotingState:
-    """What was learned."""
+    """The learned state."""
 
     members: Any
-    """Trees, or fitted models whose labels are the numbers of classes."""
+    """The members: trees, or fitted models whose labels are class numbers."""
     labels: list[Any]
     features: int
     names: FeatureNames | None
     kind: np.dtype[Any]
     weights: NDArray[np.float64]
-    """Of each member's vote."""
+    """The weight of each member's vote."""
     more: dict[str, NDArray[Any]] = field(default_factory=dict)
-    """What an ensemble knows beside that, by name."""
+    """Further arrays and numbers of an ensemble, by name."""
     reading: dict[str, Any] | None = None
-    """How its data was read, where that was from files."""
+    """The format of its files, if it learned from files."""
     slot_names: dict[int, str] | None = None
     positive: str | None = None
-    """The label that was told from all others, where that was asked for."""
+    """The positive label, if one label was learned against the rest."""
     encoding: Any = None
-    """Encodes raw rows as the reader would (data/raw/encoding.py), once it is asked for; not saved."""
+    """Encoder of raw rows, as the reader encodes them (data/raw/encoding.py); built on first use, not saved."""
 
 
 class VotingEnsemble(BatchEstimator):
-    """Abstract."""
+    """An abstract ensemble whose members vote."""
 
     _state: VotingState | None = None
     _has_soft_votes = False
@@ -73,23 +73,23 @@ class VotingEnsemble(BatchEstimator):
     # --- Learning ---
 
     def _base_learner(self) -> Any:
-        """Return what the members are."""
+        """Return the learner of the members."""
         return self
 
     def _min_members(self) -> int:
-        """Return how many members there are at least after `fit`."""
+        """Return the least number of members after `fit`."""
         return 1
 
     def _estimate_bytes(self, classes: int, features: int) -> int:
         return self._bytes_needed(np.float32, features, classes)
 
     def _bytes_needed(self, dtype: Any, features: int, classes: int) -> int:
-        """Members, and room for the values of one example, without which there is no prediction."""
+        """Return the memory of the members, and of the values of one example, which predictions need."""
         members = self._min_members() * estimate_member_bytes(self._base_learner(), dtype, features, classes)
         return members + VALUE_BYTES * (features + 1)
 
     def _prepare_training(self, X: Any, y: Any) -> tuple[TrainingData, NDArray[np.int64], VotingState]:
-        """Return the examples, the codes of their classes, and a state that has learned nothing."""
+        """Return the examples, the codes of their classes, and an empty state."""
         batch = validation.validate_batch(X)
         y = validation.validate_y(y, batch.examples)
         labels = find_distinct(y)
@@ -107,7 +107,7 @@ class VotingEnsemble(BatchEstimator):
         elif "sample_weight" in inspect.signature(model.fit).parameters:
             model.fit(dataset.X, dataset.y, sample_weight=dataset.weights)
         else:
-            raise InputError(f"{type(self).__name__} takes no weights of examples, but the data has some.")
+            raise InputError(f"{type(self).__name__} takes no weights of examples, but the data has weights.")
         state = self._require_fitted()
         state.names, state.reading, state.slot_names = dataset.names, dataset.reading, dataset.slot_names
         state.positive = dataset.positive
@@ -128,7 +128,7 @@ class VotingEnsemble(BatchEstimator):
         return self._votes(state, prepare_data(batch, state.features))
 
     def _build_scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
-        """The votes for each class of rows that a reader has looked through; features never learned count nothing."""
+        """Return a scorer: the votes for each class of rows that a reader has checked; unseen features don't count."""
         state = self._require_fitted()
 
         def of(rows: Rows) -> NDArray[np.float64]:
@@ -140,7 +140,7 @@ class VotingEnsemble(BatchEstimator):
         return of
 
     def _decide(self, scores: NDArray[np.float64]) -> NDArray[Any]:
-        """The labels for these votes; the first of equals."""
+        """Return the labels for these votes, the first of equals."""
         chosen: NDArray[Any] = self.classes_[scores.argmax(axis=1)]
         return chosen
 
@@ -155,7 +155,7 @@ class VotingEnsemble(BatchEstimator):
         return next((str(other) for other in state.labels if other != state.positive), f"not {state.positive}")
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row: that with the most votes, the first of equals."""
+        """Return the label of each row: the one with the most votes, the first of equals."""
         return self._decide(self._compute_votes(X))
 
     # --- Files ---
@@ -188,7 +188,7 @@ class VotingEnsemble(BatchEstimator):
         return {"": weights, **trees, "more.": self._extra_schema()}
 
     def _extra_schema(self) -> Schema:
-        """Return what a model file may hold of `Voters.more`."""
+        """Return the schema of `VotingState.more` in a model file."""
         return EMPTY_SCHEMA
 
     def _check_header(self, header: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What bagging and random forests have in common: members that learn from bootstrap replicates, and vote."""
+"""Base class of bagging and random forests: members that learn from bootstrap replicates, and vote."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ OUT_OF_BAG_COUNTS, OUT_OF_BAG_MEANS = "out_of_bag.counts", "out_of_bag.means"
 
 
 class BootstrapEnsemble(Ensemble):
-    """An ensemble whose member k learns from m draws, with replacement, from the m examples; precedes `VotingEnsemble`.
+    """An abstract ensemble whose member k learns from m draws, with replacement, from the m examples; precedes
+    `VotingEnsemble`.
 
-    The draws depend on random_state and k alone, so any number of threads gives the same bytes. Abstract.
+    The draws depend on random_state and k only, so any number of threads gives the same bytes.
     """
 
     voting: Any
@@ -32,7 +33,7 @@ class BootstrapEnsemble(Ensemble):
 
     @abstractmethod
     def _count(self) -> int:
-        """How many there are."""
+        """Return the number of members."""
 
     def _min_members(self) -> int:
         return self._count()
@@ -44,13 +45,13 @@ class BootstrapEnsemble(Ensemble):
         check_positive_int(n_jobs=self.n_jobs)
 
     def fit(self: Any, X: Any, y: Any) -> Any:
-        """Forget what was learned, then train each member on a bootstrap replicate of its own."""
+        """Forget what was learned, then train each member on a separate bootstrap replicate."""
         self._check_all()
         data, codes, state = self._prepare_training(X, y)
         classes, examples, count = len(state.labels), len(data), self._count()
         teacher = MemberTrainer(self._base_learner(), data, codes, classes)
         if self.voting == "soft" and teacher.tree is None:
-            raise InputError(f"voting='soft' is for trees, whose leaves have shares; {teacher.learner!r} votes.")
+            raise InputError(f"voting='soft' needs trees, whose leaves have class shares, not {teacher.learner!r}.")
         dtype, memory = np.min_scalar_type(classes), MemberMemory()
 
         def member(k: int) -> tuple[Any, Any, Any]:
@@ -108,7 +109,8 @@ class BootstrapEnsemble(Ensemble):
         return shares
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The same; for two classes one number, the share for the second less that for the first."""
+        """Return the share of the members' votes for each class; for two classes one number, the second share minus the
+        first."""
         shares = self.predict_proba(X)
         return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
@@ -116,28 +118,29 @@ class BootstrapEnsemble(Ensemble):
 
     @property
     def out_of_bag_(self) -> out_of_bag.OutOfBagStatistics:
-        """What the examples out of each member's bag say: `.error` is the out-of-bag estimate."""
+        """The out-of-bag statistics of the vote: `.error` is the out-of-bag estimate."""
         state: VotingState = self._require_attribute("out_of_bag_")
         if OUT_OF_BAG_COUNTS not in state.more:
-            raise AttributeError(f"This {type(self).__name__} has learned with oob_score=False.")
+            raise AttributeError(f"This {type(self).__name__} was fitted with oob_score=False.")
         examples, judged, errors, fewest, fewest_of_pair = state.more[OUT_OF_BAG_COUNTS].tolist()
         mean, pair_mean = state.more[OUT_OF_BAG_MEANS].tolist()
         return out_of_bag.OutOfBagStatistics(examples, judged, errors, mean, fewest, pair_mean, fewest_of_pair)
 
     def error_bound(self, *, delta: float = 0.05) -> out_of_bag.VoteErrorBound:
-        """What is shown of the error on new data, by the members' errors on what they have not seen; 1 says nothing.
+        """Return a bound for the error on new data, from the members' errors on examples that they have not drawn; 1 is
+        no restriction.
 
-        It bounds the error of the majority vote. That the out-of-bag estimate itself is right is not shown.
+        It bounds the error of the majority vote. The out-of-bag estimate itself has no proven accuracy.
         """
         if self._has_soft_votes:
-            raise InputError("There is no theorem for voting='soft': the bound is one of the majority vote.")
+            raise InputError("There is no theorem for voting='soft': the bound is for the majority vote.")
         return out_of_bag.bound_vote_error(self.out_of_bag_, delta)
 
     def _build_guarantee(self: Any, delta: float) -> BatchGuarantee:
-        """The error of the vote on new data, by the members' errors out of their bags."""
+        """Return the bound for the error of the vote on new data, from the members' errors out of their bags."""
         state = self._require_fitted()
         if OUT_OF_BAG_COUNTS not in state.more:
-            raise InputError(f"This {type(self).__name__} has learned with oob_score=False: nothing is shown of it.")
+            raise InputError(f"This {type(self).__name__} was fitted with oob_score=False, so it has no error bound.")
         found = self.out_of_bag_
         observed = {"n_estimators": len(state.weights), "classes": len(state.labels), **found._asdict()}
         observed["out_of_bag_error"] = found.error

@@ -1,7 +1,7 @@
-"""A decision tree: grown by scikit-learn, kept as plain arrays.
+"""Decision tree, grown by scikit-learn and stored as plain arrays.
 
 Predict   from the root down: is this feature at most its threshold? The class with the largest share in the leaf
-Learn     CART (Breiman, Friedman, Olshen and Stone 1984), as scikit-learn has it
+Learn     CART (Breiman, Friedman, Olshen and Stone 1984), in scikit-learn's version
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ __all__ = ["DecisionTree"]
 
 @final
 class DecisionTree(VotingEnsemble):
-    """A decision tree for ensembles: scikit-learn grows it, and its arrays are all that is kept.
+    """A decision tree for ensembles: scikit-learn grows it, and only its arrays are stored.
 
-    It says to the last bit what scikit-learn's `DecisionTreeClassifier` says, is saved without pickle, and predicts
-    without scikit-learn.
+    Its predictions equal those of scikit-learn's `DecisionTreeClassifier` to the last bit. It is saved without pickle,
+    and predicts without scikit-learn.
 
     Parameters
     ----------
     max_depth : int
-        The most questions from the root to a leaf; no limit where none is given. 1 is a stump.
+        Maximum number of splits from the root to a leaf; unlimited if not given. 1 is a stump.
     min_samples_leaf : int
-        The fewest examples in a leaf.
+        Minimum number of examples in a leaf.
     max_features : str | int | None
-        How many features are tried at each split: sqrt or log2 of them, or a number; all where none is given.
+        Number of features that are tried at each split: sqrt or log2 of them, or a number; all if not given.
     criterion : str
-        What makes a split good: gini or entropy.
+        Quality measure of splits: gini or entropy.
     random_state : int
-        Of the choice among features, and among equally good splits.
+        The seed of the choice among features, and among equally good splits.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class DecisionTree(VotingEnsemble):
         check_seed(random_state=self.random_state)
 
     def _template(self) -> Any:
-        """The same for scikit-learn, its seed left open."""
+        """Return scikit-learn's tree with these settings, without a seed."""
         self._check_all()
         return import_optional("sklearn.tree", "sklearn", "A decision tree").DecisionTreeClassifier(
             max_depth=self.max_depth if self.max_depth is None else int(self.max_depth),
@@ -88,8 +88,8 @@ class DecisionTree(VotingEnsemble):
         )
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Forgets what was learned, then grows a tree. An example of weight c is as good as c examples, but counts once
-        where `min_samples_leaf` counts."""
+        """Forget what was learned, then grow a tree. An example of weight c counts as c examples, but once for
+        `min_samples_leaf`."""
         tree = self._template().set_params(random_state=int(self.random_state) % MAX_SEED)
         data, codes, state = self._prepare_training(X, y)
         weights = validation.validate_sample_weight(sample_weight, len(data))
@@ -100,11 +100,11 @@ class DecisionTree(VotingEnsemble):
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The shares of the classes among the examples that came to the same leaf."""
+        """Return the shares of the classes among the examples in the same leaf."""
         return self._compute_votes(X)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The same; for two classes one number, the share of the second less that of the first."""
+        """Return the shares of the classes; for two classes one number, the second share minus the first."""
         shares = self._compute_votes(X)
         return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 

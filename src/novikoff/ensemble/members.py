@@ -1,4 +1,4 @@
-"""What ensembles are made of: any learner of this package or of scikit-learn, taught once for each member."""
+"""Members of ensembles: any learner of this package or of scikit-learn, fitted once for each member."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLAIN_TYPES = (bool, int, float, str, type(None))
 
 
 class TrainingData(NamedTuple):
-    """Examples that have passed the door, as compiled code and as estimators take them."""
+    """Validated examples, in the forms for compiled code and for estimators."""
 
     rows: Rows
     matrix: Any
@@ -42,7 +42,7 @@ class TrainingData(NamedTuple):
 
 
 def prepare_data(batch: validation.ValidatedBatch, features: int) -> TrainingData:
-    """InputError where a number is not finite."""
+    """Return validated examples; raise InputError if a number is not finite."""
     rows = compact_rows(batch.rows, features)
     good = count_rows(rows)
     bad = np.flatnonzero(~np.isfinite(rows.values[: _count_values(rows)]))
@@ -71,7 +71,7 @@ def to_matrix(rows: Rows, features: int) -> Any:
 
 
 class MemberTrainer:
-    """Makes members of one kind on the same examples; each call is independent of all others."""
+    """Trains members of one kind on the same examples; calls are independent of each other."""
 
     def __init__(self, learner: Any, data: TrainingData, codes: NDArray[np.int64], classes: int) -> None:
         self.learner, self.data, self.codes, self.classes = learner, data, codes, classes
@@ -80,7 +80,7 @@ class MemberTrainer:
         if self.tree is not None:
             self.table = sklearn_trees.prepare_tree_input(data.matrix)
         elif not (hasattr(learner, "fit") and hasattr(learner, "predict")):
-            raise InputError(f"estimator must have fit and predict, but {learner!r} has not.")
+            raise InputError(f"estimator must have fit and predict, but {learner!r} does not.")
         elif (
             classes > 2
             and isinstance(learner, OnlineClassifier)
@@ -88,7 +88,7 @@ class MemberTrainer:
             and not internals.is_multiclass(learner)
         ):
             raise InputError(
-                f"{learner!r} tells two labels apart, but {classes} came: put it into a scheme, such as"
+                f"{learner!r} is binary, but the data has {classes} classes: wrap it in a scheme, such as"
                 f" Kesler({learner!r})."
             )
 
@@ -97,14 +97,14 @@ class MemberTrainer:
         return "sample_weight" in inspect.signature(self.learner.fit).parameters or self.tree is not None
 
     def weighted(self, weights: NDArray[np.float64], seed: int) -> Any:
-        """One that has learned all examples, each with its weight."""
+        """Return a member that has learned all examples with these weights."""
         if self.tree is not None:
             return sklearn_trees.grow_tree(self.tree, self.table, self.codes, self.classes, weights, seed)
         return self._fit_member(self.data.matrix, self.codes, weights, seed)
 
     def sampled(self, chosen: NDArray[np.int64], seed: int) -> Any:
-        """One that has learned these examples, in this order; the same one may come several times."""
-        if self.tree is not None:  # what trees learn does not depend on the order
+        """Return a member that has learned these examples, in this order; examples may be repeated."""
+        if self.tree is not None:  # trees do not depend on the order
             return self.weighted(np.bincount(chosen, minlength=len(self.codes)).astype(np.float64), seed)
         return self._fit_member(self.data.matrix[chosen], self.codes[chosen], None, seed)
 
@@ -112,7 +112,7 @@ class MemberTrainer:
         member = clone_learner(self.learner)
         more = {} if weights is None else {"sample_weight": weights}
         if isinstance(member, BaseEstimator) and not isinstance(member, BatchEstimator):
-            # A sample need not have examples of all classes.
+            # A sample may lack some classes.
             internals.fit_rows(member, matrix, codes, weights, classes=np.arange(self.classes))
             return member
         if not isinstance(member, BaseEstimator):
@@ -126,7 +126,7 @@ class MemberTrainer:
 
 
 def clone_learner(learner: Any) -> Any:
-    """The same settings, nothing learned."""
+    """Return an unfitted learner with the same settings."""
     if isinstance(learner, BaseEstimator):
         make = getattr(learner, "__sklearn_clone__", None)
         return type(learner)(**learner.get_params(deep=False)) if make is None else make()
@@ -140,8 +140,8 @@ def _set_seed(member: Any, seed: int) -> None:
 
 
 def run_parallel(make: Callable[[int], Any], count: int, jobs: int) -> list[Any]:
-    """Return make(0), make(1), … of `count` calls in `jobs` threads. Each call has the caller's context, and so its
-    memory limit."""
+    """Return make(0), make(1), … of `count` calls in `jobs` threads. Calls run in the caller's context, with its memory
+    limit."""
     if jobs == 1 or count < 2:
         return [make(k) for k in range(count)]
     context = copy_context()
@@ -153,8 +153,8 @@ def run_parallel(make: Callable[[int], Any], count: int, jobs: int) -> list[Any]
 
 
 def estimate_member_bytes(learner: Any, kind: Any, features: int, classes: int) -> int:
-    """Return the memory that a member of this kind needs before it has learned anything; 0 for trees, which grow with
-    the examples, and for estimators of other packages."""
+    """Return the memory of an unfitted member; 0 for trees, which grow with the examples, and for estimators of other
+    packages."""
     if not isinstance(learner, OnlineClassifier):
         return 0
     member = clone_learner(learner)
@@ -172,7 +172,7 @@ class MemberMemory:
         self.members, self.bytes, self.lock = 0, 0, Lock()
 
     def add(self, member: Any) -> None:
-        """Raise ModelTooLarge where the members are too large together."""
+        """Add a member; raise ModelTooLarge if all members together exceed the limit."""
         with self.lock:
             self.members += 1
             self.bytes += _measure_member(member)
@@ -189,7 +189,8 @@ def _measure_member(member: Any) -> int:
 
 
 def merge_members(members: list[Any], *, soft: bool = False) -> Any:
-    """Trees as one, others as they are. Where trees don't vote in shares, these are left out."""
+    """Return the trees merged into one set of arrays, other members unchanged. Shares are dropped if trees don't vote
+    in shares."""
     if not members or not all(isinstance(m, Trees) for m in members):
         return tuple(members)
     trees = concatenate_trees(members)
@@ -197,7 +198,7 @@ def merge_members(members: list[Any], *, soft: bool = False) -> Any:
 
 
 def predict_codes(members: Any, data: TrainingData) -> NDArray[np.int32]:
-    """The number of the class that each member says of each example: a row for each member."""
+    """Return the class number that each member predicts for each example: a row for each member."""
     if isinstance(members, Trees):
         return member_predictions(members, data.rows, data.features)
     out = np.zeros((len(members), len(data)), np.int32)
@@ -209,7 +210,7 @@ def predict_codes(members: Any, data: TrainingData) -> NDArray[np.int32]:
 def count_votes(
     members: Any, weights: NDArray[np.float64], data: TrainingData, classes: int, *, soft: bool
 ) -> NDArray[np.float64]:
-    """What speaks for each class: a row for each example."""
+    """Return the votes for each class: a row for each example."""
     if isinstance(members, Trees):
         return class_votes(members, weights, data.rows, data.features, soft=soft)
     out = np.zeros((len(data), classes))
@@ -223,12 +224,12 @@ def count_votes(
 
 
 class Ensemble(BaseEstimator):
-    """Settings of an ensemble: its own, and those of the learner that its members are. Abstract."""
+    """Abstract base of ensembles: their settings, including those of the members' learner."""
 
     estimator: Any
 
     def _plain_settings(self) -> dict[str, Any]:
-        """Without n_jobs, which changes nothing of what is learned."""
+        """Return the settings without n_jobs, which does not change the model."""
         mine = {name: value for name, value in super()._plain_settings().items() if name != "n_jobs"}
         return {**mine, "estimator": self._plain_learner()} if "estimator" in mine else mine
 
@@ -267,5 +268,5 @@ def _build_learner(inner: dict[str, Any]) -> Any:
         return getattr(tree, name.removeprefix(SKLEARN_PREFIX))(**settings)
     kind = model_class(name)
     if kind is None:
-        raise InputError(f"There is no learner {name!r} that members could be.")
+        raise InputError(f"There is no learner {name!r} for members.")
     return internals.build_from_settings(kind, settings)

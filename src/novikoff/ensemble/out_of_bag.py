@@ -1,4 +1,4 @@
-"""What the examples out of each member's bag say of the vote: an estimate, and what is shown of its error."""
+"""Out-of-bag statistics: an estimate of the vote's error, and a proven bound."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from novikoff.errors import InputError
 from novikoff.theory import majority
 
-BLOCK_ROWS = 4096  # examples that are looked at together
+BLOCK_ROWS = 4096  # examples that are counted together
 ASSUMPTIONS = (
-    "the examples are drawn independently from one distribution, and so is new data; the labels there may be were known"
-    " beforehand"
+    "the examples are drawn independently from one distribution, and so is new data; all labels were known in advance"
 )
 UNPROVEN_NOTE = (
     "the out-of-bag error is an estimate: votes of different examples depend on each other, and no inequality for"
@@ -22,24 +21,24 @@ UNPROVEN_NOTE = (
 
 
 class OutOfBagStatistics(NamedTuple):
-    """What was counted."""
+    """Counts over the examples out of each member's bag."""
 
     examples: int
     judged: int
-    """Examples that are out of some bag."""
+    """The number of examples that are out of some bag."""
     errors: int
-    """Of these, on which the members in whose bags they are not vote for another label."""
+    """The number of these examples on which the vote of the members that have not drawn them is wrong."""
     mean: float
-    """Of the members' errors, each on the examples out of its bag."""
+    """The members' errors, each on the examples out of its bag."""
     fewest: int
-    """Examples out of a bag."""
+    """The number of examples out of a bag."""
     pair_mean: float
-    """Over all pairs of members, of the share of examples out of both bags on which both err."""
+    """The share of examples out of both bags on which both members err, over all pairs of members."""
     fewest_of_pair: int
 
     @property
     def error(self) -> float:
-        """The out-of-bag estimate; NaN where no example was judged."""
+        """Return the out-of-bag estimate; NaN if no example is out of a bag."""
         return self.errors / self.judged if self.judged else float("nan")
 
 
@@ -56,7 +55,8 @@ class VoteErrorBound(NamedTuple):
 def count_out_of_bag(
     predictions: NDArray[Any], bags: NDArray[np.bool_], codes: NDArray[np.int64], classes: int
 ) -> OutOfBagStatistics:
-    """From what each member says of each example, and in which bags it is: a row for each member."""
+    """Return the statistics from the predictions of each member for each example, and its bag: a row for each
+    member."""
     members, examples = predictions.shape
     both, wrong_both = np.zeros((members, members)), np.zeros((members, members))
     judged = errors = 0
@@ -84,7 +84,7 @@ def count_out_of_bag(
 
 
 def bound_vote_error(found: OutOfBagStatistics, delta: float) -> VoteErrorBound:
-    """The smaller of two bounds, each with half of what may fail."""
+    """Return the smaller of two bounds, each with half of the failure probability."""
     if not 0.0 < delta < 1.0:
         raise InputError(f"delta must be between 0 and 1, but is {delta}.")
     half = delta / 2.0

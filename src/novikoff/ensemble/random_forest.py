@@ -1,9 +1,9 @@
-"""Random forest (Breiman 2001): bagging of trees that look at a sample of the features at each split.
+"""Random forest (Breiman 2001): bagging of trees that try a sample of the features at each split.
 
-Learn     tree k is grown on m draws, with replacement, from the m examples; at each split it chooses among √n features
-          that are drawn anew
+Learn     tree k is grown on m draws, with replacement, from the m examples; at each split it chooses among √n newly
+          drawn features
 Predict   the label with the most votes, the first of equals
-Bound     as bagging's
+Bound     that of bagging
 Source    Breiman, Random forests, 2001
 """
 
@@ -22,31 +22,31 @@ __all__ = ["RandomForest"]
 
 @final
 class RandomForest(BootstrapEnsemble, VotingEnsemble):
-    """Trees that are each grown on a bootstrap replicate, with a sample of the features at each split, and vote.
+    """Trees on bootstrap replicates, with a sample of the features at each split, that vote.
 
-    Scikit-learn grows the trees; a model file holds their plain arrays, and predicting needs nothing else. Any number
-    of threads gives the same model.
+    Scikit-learn grows the trees; a model file has their plain arrays, and predicting does not need scikit-learn. Any
+    number of threads gives the same model.
 
     Parameters
     ----------
     n_estimators : int
-        How many trees there are.
+        Number of trees.
     max_depth : int
-        The most questions from the root to a leaf; no limit where none is given.
+        Maximum number of splits from the root to a leaf; unlimited if not given.
     min_samples_leaf : int
-        The fewest examples in a leaf.
+        Minimum number of examples in a leaf.
     max_features : str | int | None
-        How many features are tried at each split: sqrt or log2 of them, or a number; all where none is given.
+        Number of features that are tried at each split: sqrt or log2 of them, or a number; all if not given.
     criterion : str
-        What makes a split good: gini or entropy.
+        Quality measure of splits: gini or entropy.
     voting : str
         hard: the majority; soft: the mean of the shares in the trees' leaves.
     oob_score : bool
-        Judge each tree on the examples that it has not drawn.
+        Evaluate each tree on the examples that it has not drawn.
     random_state : int
-        Of all draws.
+        The seed of all draws.
     n_jobs : int
-        How many threads grow trees.
+        Number of threads that grow trees.
 
     Examples
     --------

@@ -1,5 +1,4 @@
-"""Trees grown by scikit-learn, taken out of it as plain arrays: a model file needs no pickle, and predicting no
-scikit-learn."""
+"""Conversion of scikit-learn's trees to plain arrays: model files need no pickle, and predicting no scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ from novikoff.errors import InputError, import_optional
 SKLEARN_TREES = ("DecisionTreeClassifier", "ExtraTreeClassifier")
 MAX_SEED = 2**31 - 1
 MIN_WIDE_FEATURES = 1 << 20
-"""From this many features on, trees are grown on the columns that have values: scikit-learn looks at every column of a
-table again for each tree."""
+"""Number of features from which trees are grown on non-empty columns only: scikit-learn scans every column of a table
+for each tree."""
 
 
 class TreeInput(NamedTuple):
@@ -28,7 +27,7 @@ class TreeInput(NamedTuple):
 
 
 def is_sklearn_tree(learner: Any) -> bool:
-    """Whether this is one of scikit-learn's own trees; asked without importing it."""
+    """Return whether this is one of scikit-learn's own trees, without importing it."""
     tree_type = type(learner)
     return tree_type.__module__.startswith("sklearn.tree") and tree_type.__name__ in SKLEARN_TREES
 
@@ -36,7 +35,7 @@ def is_sklearn_tree(learner: Any) -> bool:
 def grow_tree(
     template: Any, table: TreeInput, codes: NDArray[np.int64], classes: int, weights: Any, seed: int
 ) -> Trees:
-    """Grow a tree like the template, an unfitted one of scikit-learn; codes may leave out classes."""
+    """Grow a tree like the unfitted scikit-learn tree `template`; some classes may have no codes."""
     tree = import_optional("sklearn.base", "sklearn", "A decision tree").clone(template)
     if tree.random_state is None:
         tree.random_state = seed % MAX_SEED
@@ -54,7 +53,7 @@ def fit_tree(tree: Any, table: TreeInput, codes: NDArray[np.int64], classes: int
 
 
 def extract_arrays(tree: Any, classes: int) -> Trees:
-    """What a fitted tree of scikit-learn knows, its labels being numbers of classes."""
+    """Return the arrays of a fitted scikit-learn tree whose labels are class numbers."""
     nodes = tree.tree_
     shares = np.zeros((nodes.node_count, classes))
     shares[:, np.asarray(tree.classes_, np.int64)] = nodes.value[:, 0, :]
@@ -70,12 +69,12 @@ def extract_arrays(tree: Any, classes: int) -> Trees:
 
 
 def prepare_tree_input(matrix: Any) -> TreeInput:
-    """Return the table as scikit-learn's trees want it, made once for all of them. Raise InputError where a number is
+    """Return the table in the form for scikit-learn's trees, shared by all of them. Raise InputError if a number is
     beyond float32."""
     with np.errstate(over="ignore"):
         small = matrix.astype(np.float32)
     if not np.isfinite(small.data if hasattr(small, "tocsc") else small).all():
-        raise InputError("Trees take numbers up to 3e38 (float32), but there are larger ones: scale them.")
+        raise InputError("Trees take numbers up to 3e38 (float32), but the data has larger ones: scale them.")
     if not hasattr(small, "tocsc"):
         return TreeInput(np.ascontiguousarray(small), None)
     used = None
@@ -88,7 +87,7 @@ def prepare_tree_input(matrix: Any) -> TreeInput:
 
 
 def _drop_empty_columns(matrix: Any) -> tuple[Any, NDArray[np.int64]]:
-    """Return the columns of a CSR matrix that have values, one at least, and their numbers."""
+    """Return the non-empty columns of a CSR matrix, at least one, and their numbers."""
     used, indices = np.unique(matrix.indices, return_inverse=True)
     if not len(used):
         used = np.zeros(1, np.int64)

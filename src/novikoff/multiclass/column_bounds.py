@@ -24,7 +24,7 @@ def build_column_bounds(model: Any) -> Sequence[Bound]:
         return ()
     needed, why = per_mistake
     new = max(state.new, len(state.labels) - state.labels.told)
-    more = "" if not new else f" + {new}, for the classes that came as new"
+    more = "" if not new else f" + {new}, for new classes"
     share = "" if needed == 1.0 else f"/{needed:g}"
 
     def value(e: Evidence) -> float | None:

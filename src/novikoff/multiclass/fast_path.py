@@ -71,7 +71,7 @@ class MulticlassFastPath:
         self.settings_unchanged: bool = (
             old.settings_unchanged if old and as_before else has_unchanged_settings(model, state)
         )
-        self.scheme, self.loss, self.scale = model._scheme(state.labels), spec.loss, spec.weight_scale
+        self.scheme, self.rule, self.scale = model._scheme(state.labels), spec.loss, spec.weight_scale
         self.state: Any = state
         self.updater, self.features, self.names = state.updater, state.features, state.names
         self.labels, self.known, self.column_counters = state.labels, len(state.labels), state.column_counters
@@ -87,7 +87,7 @@ class MulticlassFastPath:
         self.label_values = np.array(state.labels.known()).tolist()
         """Labels as an array of them returns them."""
         flags = (a.flags.num for a in state_arrays(state.updater).values())
-        self.types = type(self.scheme), type(self.loss), type(self.updater), state.kind, *flags
+        self.types = type(self.scheme), type(self.rule), type(self.updater), state.kind, *flags
         self.calls: dict[str, Any] = old.calls if old and old.types == self.types else {}
 
     def fresh(self, model: Any, state: Any) -> bool:
@@ -149,7 +149,7 @@ class MulticlassFastPath:
     def _filter_terms(
         self, columns: NDArray[np.uint32], values: NDArray[Any]
     ) -> tuple[NDArray[np.uint32], NDArray[Any]] | None:
-        """Return the terms that count; None where the way around must say what is wrong. Both arrays are used up."""
+        """Return the terms that count; None if the slow path must raise an error. Both arrays are used as scratch."""
         args = columns, values, self.features, self.unseen != 0.0, *self.range, self.largest
         n_kept = self._call("usual_terms", filter_terms, *args)
         return None if n_kept < 0 else (columns[:n_kept], values[:n_kept])
@@ -176,7 +176,7 @@ class MulticlassFastPath:
         slots = self.features + 1
         args = (
             self.scheme,
-            self.loss,
+            self.rule,
             self.updater,
             row,
             wants,
@@ -216,7 +216,7 @@ class MulticlassFastPath:
         """Return the score of each class and the predicted class, as `MulticlassClassifier._class_scores` does."""
         out, winners = np.zeros((len(scores), self.known)), np.zeros(len(scores), np.int64)
         given = np.ascontiguousarray(scores / self.scale).reshape(-1)
-        args = self.scheme, self.loss, given, self.stride, self.known, np.zeros(self.spare), out.reshape(-1), winners
+        args = self.scheme, self.rule, given, self.stride, self.known, np.zeros(self.spare), out.reshape(-1), winners
         self._call("weigh", score_and_predict_rows, *args)
         return out * self.scale, winners
 

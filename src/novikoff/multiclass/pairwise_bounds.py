@@ -34,7 +34,7 @@ def add_new_classes(bound: Bound, new: int, bounded: str) -> Bound:
     """Return the bound of updates as a bound of mistakes, where it applies."""
     if bound.counts != "mistakes":
         return bound._replace(statement=f"{bound.statement}; {bounded}")
-    more = "" if not new else f"; and {new} more, for the classes that came as new"
+    more = "" if not new else f"; and {new} more, for new classes"
 
     def value(evidence: Any) -> float | None:
         allowed = bound.value(evidence)

@@ -1,1 +1,1 @@
-"""From an online run to one hypothesis with a bound on its error."""
+"""Online-to-batch conversion: one hypothesis of an online run, with a bound for its error."""

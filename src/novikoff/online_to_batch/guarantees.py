@@ -1,4 +1,4 @@
-"""What is guaranteed of the hypothesis that `OnlineToBatch` puts out, for each of its methods, and what is not."""
+"""The guarantees of `OnlineToBatch` for the chosen hypothesis, for each of its methods."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from novikoff.online_to_batch.state import (
 from novikoff.theory import online_to_batch
 from novikoff.theory.samples.guarantee import IID_ASSUMPTION, ErrorGuarantee, no_guarantee
 
-FIXED_LENGTH = "; their number was fixed beforehand"
+FIXED_LENGTH = "; their number was fixed in advance"
 
 
 class StopReason(NamedTuple):
-    """How it stands with the choice."""
+    """The status of the choice."""
 
     stopped: bool
     why: str
     about: str
-    """What was chosen."""
+    """The chosen hypothesis."""
 
 
 def find_max_changes(model: Any) -> int:
-    """M: given, or (R/γ)² for the Perceptron."""
+    """Return M: given, or (R/γ)² for the Perceptron."""
     given, radius, margin = model.max_mistakes, model.stream_radius, model.stream_margin
     if given is not None:
         return int(given)
@@ -55,7 +55,7 @@ def find_stop_reason(model: Any, state: OnlineToBatchState) -> StopReason:
 
 
 def build_guarantee(model: Any, state: OnlineToBatchState) -> ErrorGuarantee:
-    """InputError for settings that make no sense."""
+    """Return the guarantee; raise InputError for invalid settings."""
     about = find_stop_reason(model, state).about
     if not state.ledger.examples:
         return no_guarantee(about, "there were no examples")
@@ -156,7 +156,8 @@ def _survivor_guarantee(model: Any, state: OnlineToBatchState, about: str) -> Er
 
 
 def find_best_hypothesis(model: Any, state: OnlineToBatchState) -> tuple[int, int, int]:
-    """The number of the hypothesis with the least penalised error, its mistakes, and on how many examples."""
+    """Return the number of the hypothesis with the least penalised error, its mistakes, and its number of test
+    examples."""
     changes, many = state.changes, state.ledger.examples
     if changes is None or not len(state.picked):
         return 0, 0, 0
@@ -185,11 +186,11 @@ def _penalised_reason(model: Any, state: OnlineToBatchState) -> StopReason:
 def _penalised_guarantee(model: Any, state: OnlineToBatchState, about: str) -> ErrorGuarantee:
     number, wrong, left = find_best_hypothesis(model, state)
     if not left:
-        return no_guarantee(about, "no example came after it")
+        return no_guarantee(about, "no example followed it")
     many, made = state.ledger.examples, state.ledger.mistakes
     bound = online_to_batch.penalised_error(mistakes=wrong, left=left, examples=many, delta=model.delta)
     numbers: dict[str, Any] = {"changes": number, "mistakes_after": wrong, "left": left, "examples": many}
-    if _has_tried_all(state):  # the theorem compares it with all of them
+    if _has_tried_all(state):  # the theorem needs a comparison with all of them
         theorem = online_to_batch.penalised(mistakes=made, examples=many, delta=model.delta)
         numbers |= {"mistakes": made, "M/m + 6√(ln(2(m+1)/δ)/m)": theorem}
     statement = "k/n + √(ln(2m(m+1)/δ)/(2n)), k mistakes on the n examples after it"
@@ -243,5 +244,5 @@ GUARANTEES: dict[str, Callable[[Any, OnlineToBatchState, str], ErrorGuarantee]] 
 
 
 def count_later_mistakes(state: OnlineToBatchState) -> dict[str, int]:
-    """What the chosen hypothesis did on examples that came after it stopped."""
+    """Return the mistakes of the chosen hypothesis on examples after the stop."""
     return {"later": int(state.counts[LATER_EXAMPLES]), "later_mistakes": int(state.counts[LATER_MISTAKES])}

@@ -1,20 +1,20 @@
-"""From online to batch: one hypothesis, or all of them together, out of those that a learner goes through.
+"""Online-to-batch conversion: one hypothesis of an online run, or a combination of all of them.
 
 Predict   with the hypothesis that the method chooses among H_0, H_1, …, each of which predicts until it changes
-Update    the learner's own, example by example, until the method stops; nothing of the run is changed
+Update    the learner's own, example by example, until the method stops; the run is not changed
 Bound     of the error on new data, for independent examples of one distribution (theory/online_to_batch.py):
           random-stopping     E[err] ≤ E[M]/m        of the hypothesis that predicted a random example
-          controlled-testing  err ≤ ε                the first to be right (1/ε)ln(1/δ_i) times in a row, δ_i = δ/(i+2)²
-          next-stretch        err ≤ ε                … (1/ε)ln(M/δ) times, M the most mistakes
-          longest-survivor    err ≤ 1 − δ_i^(1/S)    right S times in a row, more often than any other
+          controlled-testing  err ≤ ε                the first that is right (1/ε)ln(1/δ_i) times in a row, δ_i =
+          δ/(i+2)² next-stretch        err ≤ ε                the first that is right (1/ε)ln(M/δ) times in a row, M the
+          most mistakes longest-survivor    err ≤ 1 − δ_i^(1/S)    right S times in a row, more often than any other
           penalised           err ≤ k/n + √(ln(2m(m+1)/δ)/(2n)), and ≤ M/m + 6√(ln(2(m+1)/δ)/m)
           vote                err ≤ 2(M/m + √(ln(1/δ)/(2m)))
           average             none
 Source    Littlestone 1989; Blum, Kalai and Langford 1999; Freund and Schapire 1999; Gallant 1986; Cesa-Bianchi, Conconi
           and Gentile, On the generalization ability of on-line learning algorithms, 2004
 
-A stretch ends with a mistake or a change, whichever comes: so the tests are sound for learners that change on right
-predictions too, or err without changing. What they need is that a hypothesis stays as it is while it is tested.
+A stretch ends with a mistake or a change, whichever is first. So the tests are sound for learners that also change on
+right predictions, or err without changing. A hypothesis must not change while it is tested.
 """
 
 from __future__ import annotations
@@ -60,18 +60,17 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
     """A binary learner whose output is a hypothesis with a guarantee for new data.
 
     The learner runs as it does alone: one pass, example by example. The method chooses which of its hypotheses
-    predicts, and `guarantee_` says what is guaranteed of that one, how surely and under which assumptions; or that
-    nothing is, as long as no test was passed. All of it is for examples that are drawn independently from one
-    distribution and come once: `passes` must be 1.
+    predicts, and `guarantee_` states the guarantee for it, with its probability and assumptions; there is none before a
+    test was passed. Examples must be drawn independently from one distribution and learned once: `passes` must be 1.
 
-    Storage is the learner and one more hypothesis; for penalised and vote, the learner and the examples at which it
-    changed. Penalised tries each hypothesis on every later example, and a vote asks all of them: that takes a product
-    for each of them.
+    It stores the learner and one more hypothesis; penalised and vote store the learner and the examples at which it
+    changed. Penalised tests each hypothesis on every later example, and vote evaluates all hypotheses: both need a
+    product for each of them.
 
     Parameters
     ----------
     estimator : estimator
-        The binary learner; Perceptron() where none is given. Its setting `average` is what the method says.
+        The binary learner, by default Perceptron(). The method determines its setting `average`.
     method : str
         random-stopping, controlled-testing, next-stretch, longest-survivor, penalised, average or vote.
     epsilon : float
@@ -79,15 +78,15 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
     delta : float
         δ, the probability with which the guarantee may fail. Between 0 and 1.
     max_mistakes : int
-        M, for next-stretch: the most mistakes (changes, where it changes more often) that the learner can make.
+        M, for next-stretch: the largest number of mistakes (or changes, if there are more) that the learner can make.
     stream_radius : float
         R = max‖x‖, bias included; with `stream_margin` it gives M = (R/γ)² for the Perceptron.
     stream_margin : float
         γ, the margin of the distribution.
     max_hypotheses : int
-        The most that penalised tries; where there are more, those that lasted longest.
+        Maximum number of hypotheses that penalised tests: those that lasted longest.
     random_state : int
-        For random-stopping: another number draws another time.
+        The seed of random-stopping.
 
     Examples
     --------
@@ -126,14 +125,14 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
         self.max_hypotheses = max_hypotheses
         self.random_state = random_state
 
-    # --- What the learner inside provides ---
+    # --- What the inner learner provides ---
 
     def _default_learner(self) -> OnlineClassifier:
-        return Perceptron()  # one that changes with every example has no hypothesis that lasts
+        return Perceptron()  # the hypotheses of learners that change with every example can't be tested
 
     @property
     def _working_learner(self) -> Any:
-        """The learner inside, averaging where the method does, and not otherwise."""
+        """Return the inner learner, averaging if and only if the method does."""
         inner = self._inner_learner
         if not hasattr(inner, "average"):
             return inner
@@ -193,37 +192,35 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
         inner = self._inner_learner
         if internals.is_multiclass(inner):
             raise InputError(
-                f"OnlineToBatch takes learners that tell two labels apart by a weight vector, such as Perceptron(), but"
-                f" {inner!r} came."
+                f"OnlineToBatch takes binary learners with a weight vector, such as Perceptron(), not {inner!r}."
             )
         if isinstance(inner, VotedPerceptron) or (isinstance(inner, Halving) and not isinstance(inner.hypotheses, str)):
             raise InputError(
-                f"OnlineToBatch takes learners that predict by themselves, such as Perceptron(), but {inner!r} came:"
+                f"OnlineToBatch takes learners that predict by themselves, such as Perceptron(), not {inner!r}:"
                 " the vote of a Perceptron's hypotheses is method='vote'."
             )
         if inner.passes != 1:
             raise InputError(
-                f"OnlineToBatch is for examples that come once, so passes must be 1, but is {inner.passes!r}: what is"
-                " guaranteed for new data needs fresh examples."
+                f"OnlineToBatch needs new examples for its guarantee, so passes must be 1, but is {inner.passes!r}."
             )
         if self.method == "average" and not hasattr(inner, "average"):
             raise InputError(f"method='average' needs a learner that averages, such as Perceptron, not {inner!r}.")
         fades = any(getattr(inner, name, 0.0) > 0.0 for name in ("l1", "l2"))
         if fades and self.method != "average":
             raise InputError(
-                f"With l1 or l2 the hypothesis changes at every example, and {self.method} needs one that lasts: leave"
-                " them out, or average."
+                f"With l1 or l2 the hypothesis changes at every example, and {self.method} needs an unchanged one:"
+                " leave them out, or average."
             )
 
     # --- Learning ---
 
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array."""
-        learn_as_batch(self, x, y)  # the loop of the method sees all examples
+        learn_as_batch(self, x, y)  # the loop of the method must see all examples
         return self
 
     def _build_state(self, features: int, dtype: Any, names: list[str] | None, labels: Any) -> OnlineToBatchState:
-        self._check_all()  # whoever makes a run of settings from a document may not have done so
+        self._check_all()  # callers that build a model from a document may not have checked its settings
         state = OnlineToBatchState(**vars(super()._build_state(features, dtype, names, labels)))
         if self.method in ("controlled-testing", "next-stretch"):
             state.current = state.current._replace(target=training.find_first_target(self))
@@ -237,9 +234,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
         self, state: Any, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], canonical: bool
     ) -> int:
         if len(weights) and not np.isin(weights, (0.0, 1.0)).all():
-            raise InputError(
-                "OnlineToBatch takes examples of weight 1: what is guaranteed for new data is about plain examples."
-            )
+            raise InputError("OnlineToBatch takes examples of weight 1: its guarantees are for unweighted examples.")
         return training.TRAINERS[self.method](self, state, RowBlock(rows, signs, weights, canonical))
 
     def _restore(self, state: Any, kept: Any) -> None:
@@ -259,21 +254,21 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
         return run.updater
 
     def _first_updater(self, state: OnlineToBatchState) -> Any:
-        """The learner's first hypothesis, in arrays of its own."""
+        """Return the learner's first hypothesis, in separate arrays."""
         if state.first is None or len(state.first.weights) != len(state.updater.weights):
-            fixed = self._spec().fixed_width_reason is not None  # there may be more slots than features, but no room
+            fixed = self._spec().fixed_width_reason is not None  # slots for all features, without spare capacity
             state.first = self._spec().build_updater((state.features if fixed else state.room) + 1, state.kind)
         return copy_updater(state.first)
 
     def _chosen_state(self, state: Any) -> ModelState:
-        """The learner's own state, with the chosen hypothesis in place of its last one."""
+        """Return the learner's own state, with the chosen hypothesis in place of its last one."""
         names = ("ledger", "labels", "features", "names", "kind", "reading", "slot_names", "feature_sample")
         updater, settings = self._chosen_updater(state), internals.run_settings_of(self._working_learner)
         return ModelState(updater=updater, settings=settings, **{name: getattr(state, name) for name in names})
 
     @property
     def hypothesis_(self) -> Any:
-        """The chosen hypothesis as a learner of its own, with the ledger of the run."""
+        """The chosen hypothesis as a separate learner, with the ledger of the run."""
         view = self._chosen_state(self._require_attribute("hypothesis_")).copy()
         view.feature_sample = view.feature_sample.copy()
         learner = self._working_learner
@@ -283,30 +278,30 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
 
     @property
     def guarantee_(self) -> ErrorGuarantee:
-        """What is guaranteed of the chosen hypothesis, how surely, and under which assumptions."""
+        """The guarantee for the chosen hypothesis, with its probability and assumptions."""
         self._require_attribute("guarantee_")
         state: Any = self._checked_state()
         return guarantees.build_guarantee(self, state)
 
     @property
     def bound_(self) -> float | None:
-        """What its error on new data does not exceed, with probability 1 − δ (random-stopping: in the mean); None where
-        nothing is guaranteed."""
+        """A bound for its error on new data, with probability 1 − δ (random-stopping: in expectation); None without a
+        guarantee."""
         return self.guarantee_.bound
 
     @property
     def stopped_(self) -> bool:
-        """Whether the choice is made for good; the tests stop, the other methods go on choosing."""
+        """Whether the choice is final; the tests stop, the other methods continue."""
         return self._find_stop_reason("stopped_").stopped
 
     @property
     def stop_reason_(self) -> str:
-        """Why it stopped, or why this hypothesis is chosen as things stand."""
+        """Why it stopped, or why this hypothesis is chosen at present."""
         return self._find_stop_reason("stop_reason_").why
 
     @property
     def examples_used_(self) -> int:
-        """How many examples were learned from, up to where it stopped."""
+        """The number of examples that were learned, up to the stop."""
         return self._require_attribute("examples_used_").ledger.examples
 
     @property
@@ -321,7 +316,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
         state: Any = self._checked_state()
         end, promise = guarantees.find_stop_reason(self, state), guarantees.build_guarantee(self, state)
         if examples not in (None, state.ledger.examples):
-            promise = no_guarantee(end.about, "the examples came more than once")
+            promise = no_guarantee(end.about, "the examples were learned more than once")
         about = {"method": self.method, "chosen": end.about, "stopped": end.stopped, "stop_reason": end.why}
         return {
             **about,
@@ -331,7 +326,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
         }
 
     def bounds(self) -> Sequence[Bound]:
-        """Those of the learner inside: its run is what it would be alone, up to where this one stops."""
+        """Return the theorems of the inner learner: its run is unchanged, up to the stop."""
         state = self._checked_state()
         learner = self._working_learner
         learner = type(learner)(**learner.get_params())
@@ -363,7 +358,9 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
                 self._working_learner, self._chosen_state(state)
             )
             return score
-        updater = copy_updater(self._chosen_updater(state))  # several threads may predict, and each writes as it looks
+        updater = copy_updater(
+            self._chosen_updater(state)
+        )  # several threads may predict, and each needs scratch arrays of its own
         return lambda rows, canonical, out: loop.score_rows_with_updater(updater, rows, slots, canonical, out)
 
     def _build_vote_scorer(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:

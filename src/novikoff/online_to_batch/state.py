@@ -37,7 +37,7 @@ FIRST_HYPOTHESIS = CurrentHypothesis(number=0, run_length=0, target=1)
 
 
 def choice_schema(method: str, *, most_changes: int, max_hypotheses: int) -> Schema:
-    """Return the schema of the choice by this method in a model file; `most_changes` is 0 but for next-stretch."""
+    """Return the schema of the choice by this method in a model file; `most_changes` is 0 except for next-stretch."""
     drawn = method == "random-stopping"
     penalised = method == "penalised"
     arrays = {

@@ -1,4 +1,4 @@
-"""How `OnlineToBatch` learns: the steps of the learner inside, and what its method records of the hypotheses."""
+"""Training of `OnlineToBatch`: the steps of the inner learner, and what each method records of the hypotheses."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Labels: from the users' values to codes and back."""
+"""Labels: encoding of the users' values as codes, and decoding."""

@@ -1,8 +1,8 @@
-"""Labels: any two values outside, −1 and +1 inside.
+"""Labels of two classes: any two values, encoded as −1 and +1.
 
-Where all labels are known beforehand (fit, or partial_fit with `classes`), they are sorted and the larger one is +1.
-In a stream the learner must take a side when it has seen one label only: a positive number or True is +1, any other
-label −1, and the next label to come is the other one. For −1/+1, 0/1 and False/True both rules agree.
+If all labels are known in advance (fit, or partial_fit with `classes`), they are sorted and the larger one is +1. In a
+stream the first label determines the signs: a positive number or True is +1, any other label −1, and the second label
+gets the other sign. For −1/+1, 0/1 and False/True both rules agree.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from novikoff.errors import InputError, LabelError, TooManyLabelsError
 
 MAX_LABEL_RANGE = 1 << 16  # labels
 MAX_LABEL_NUMBER = 10**15
-"""Size of labels that are numbers: every reader, the server and Python have the same limit, as values have."""
+"""Largest size of numeric labels, which is the limit of values: equal for every reader, the server and Python."""
 ALL_EQUAL, THIRD_LABEL = -1, -2
 UNSEEN, ONE, SEVERAL = "unseen", "one", "several"
 
 
 class BinaryLabels:
-    """The two labels of a binary learner, as they become known: `negative` or `positive` may still be missing."""
+    """The two labels of a binary learner, as they become known: `negative` or `positive` may be missing."""
 
     def __init__(self, negative: Any = None, positive: Any = None, *, rest: str = "") -> None:
         self.negative = negative
         self.positive = positive
         self.rest = rest
-        """Set if the negative label stands for all labels other than the positive one: how many of these have been
-        seen, as "unseen", "one" or "several"."""
+        """Set if the negative label stands for all labels other than the positive one: how many of these were seen, as
+        "unseen", "one" or "several"."""
         self.sides: dict[Any, float] = {}
-        """−1 or +1 for each label known so far, in the order in which they came."""
+        """−1 or +1 for each known label, in order of arrival."""
         for label, sign in ((negative, -1.0), (positive, 1.0)):
             if label is not None:
                 self.sides[label] = sign
@@ -62,7 +62,7 @@ class BinaryLabels:
 
     @classmethod
     def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int8], BinaryLabels]:
-        """Return −1 or +1 for each label of y, and the labels: there are no others."""
+        """Return −1 or +1 for each label of y, and the labels; y contains all labels."""
         split = split_in_two(y)
         if split is None:
             return cls.sorted(y).encode(y)
@@ -70,14 +70,14 @@ class BinaryLabels:
         return signs, cls(negative, positive)
 
     def named(self, classes: Any) -> BinaryLabels:
-        """These labels after being told that there are just these two classes."""
+        """Return these labels after both classes were declared."""
         declared = BinaryLabels.sorted(classes)
         if set(self.sides) - set(declared.sides):
             raise LabelError(f"classes must hold the labels of before, {self.known()}, but {declared.known()} came.")
         return self if len(self) == 2 else declared if not self.sides else self
 
     def encode(self, y: NDArray[Any]) -> tuple[NDArray[np.int8], BinaryLabels]:
-        """Return −1 or +1 for each label, and the labels that are known then: self is left as it is."""
+        """Return −1 or +1 for each label, and the labels known after that; self is not changed."""
         if len(self) == 2 and y.dtype.kind in "biuf" and isinstance(self.positive, int):  # the usual case, quickly
             positive = y == self.positive
             if np.count_nonzero(positive) + np.count_nonzero(y == self.negative) == len(y):
@@ -93,7 +93,7 @@ class BinaryLabels:
         return np.asarray(y == high).view("int8") * np.int8(upper - lower) + np.int8(lower), known
 
     def encode_one(self, label: Any) -> tuple[NDArray[np.int8], BinaryLabels]:
-        """Return −1 or +1 for one label as an array; self knows it then."""
+        """Return −1 or +1 for one label as an array; a new label becomes known."""
         return np.array([self.sign(label)], np.int8), self
 
     def build_encoder(self, left_out: Any) -> Any:
@@ -107,7 +107,7 @@ class BinaryLabels:
         return str(merge_label(label, self))
 
     def sign(self, label: Any) -> float:
-        """−1 or +1 for one label, which becomes known if it was not."""
+        """Return −1 or +1 for one label; a new label becomes known."""
         try:
             sign = self.sides.get(label)
         except TypeError:
@@ -131,10 +131,10 @@ class BinaryLabels:
         return sign
 
     def note_other(self, label: Any) -> None:
-        """Take note of a label that is learned in one against the rest.
+        """Record a label in a run that learns one label against the rest.
 
         The only other label names the negative side. From the second one on the negative side is "not …". The result
-        depends on the set of labels alone, so resuming a run gives the same model as one run.
+        depends on the set of labels only, so resuming a run gives the same model as one run.
         """
         name = str(label)
         if name == self.positive or self.rest in ("", SEVERAL):
@@ -145,7 +145,7 @@ class BinaryLabels:
             self._name_rest(SEVERAL, f"not {self.positive}")
 
     def add_others(self, rest: str, negative: str) -> None:
-        """Take note of the other labels that another run of one against the rest has seen."""
+        """Record the other labels of another run that learns one label against the rest."""
         if rest == ONE:
             self.note_other(negative)
         elif rest == SEVERAL:
@@ -157,7 +157,7 @@ class BinaryLabels:
         self.sides.update({self.negative: -1.0, self.positive: 1.0})
 
     def forget(self, count: int) -> None:
-        """Back to the first `count` labels."""
+        """Drop all labels but the first `count`."""
         for label in list(self.sides)[count:]:
             del self.sides[label]
             self.negative = None if self.negative == label else self.negative
@@ -167,15 +167,15 @@ class BinaryLabels:
         return len(self.sides)
 
     def listed(self) -> list[Any]:
-        """For a file: negative and positive, None for one that has not come."""
+        """Return the labels for a file: negative and positive, None for a missing one."""
         return [self.negative, self.positive]
 
     def known(self) -> list[Any]:
-        """Negative first; one only, where the other has not come yet."""
+        """Return the known labels, negative first."""
         return [v for v in (self.negative, self.positive) if v is not None]
 
     def name(self, positive: bool) -> Any:
-        """The label to predict; where only one is known, that one."""
+        """Return the label to predict; while only one is known, that one."""
         chosen = self.positive if positive else self.negative
         return self.known()[0] if chosen is None else chosen
 
@@ -197,14 +197,14 @@ def merge_others(y: NDArray[Any], positive: str) -> NDArray[Any]:
 
 
 def merge_label(label: Any, labels: BinaryLabels) -> Any:
-    """A label in the words of `build_one_vs_rest_labels`, where `labels` are of that kind; as it is otherwise."""
+    """Return a label as named by `build_one_vs_rest_labels`, if `labels` are of that kind; otherwise unchanged."""
     if not labels.rest:
         return label
     return labels.positive if str(label) == labels.positive else labels.negative
 
 
 def find_distinct(y: NDArray[Any]) -> list[Any]:
-    """The different labels, sorted."""
+    """Return the distinct labels, sorted."""
     split = split_in_two(y)
     return [to_plain_label(v) for v in find_unique(y)[0]] if split is None else list(split[:2])
 
@@ -213,7 +213,7 @@ def find_distinct(y: NDArray[Any]) -> list[Any]:
 def write_signs(y: NDArray[Any], signs: NDArray[np.int8]) -> int:
     """Write −1 for the smaller and +1 for the larger label; return the index of the first label that differs from y[0].
 
-    Returns ALL_EQUAL where no label differs, and THIRD_LABEL where there are more than two.
+    Return ALL_EQUAL if no label differs, and THIRD_LABEL if there are more than two.
     """
     first, k = y[0], 1
     while k < len(y) and y[k] == first:
@@ -229,7 +229,8 @@ def write_signs(y: NDArray[Any], signs: NDArray[np.int8]) -> int:
 
 
 def split_in_two(y: NDArray[Any]) -> tuple[Any, Any, NDArray[np.int8]] | None:
-    """Return the smaller label, the larger one, and −1 or +1 for each label of y; None unless y has two numbers.
+    """Return the smaller label, the larger one, and −1 or +1 for each label of y; None unless y has exactly two
+    numbers.
 
     This is the usual case, found without sorting.
     """
@@ -246,14 +247,14 @@ def _to_signs(positive: NDArray[np.bool_]) -> NDArray[np.int8]:
 
 
 def find_unique(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
-    """The different labels in their order, where each came first, and the place among them of each label of y: as
-    `np.unique` finds them, but whole numbers that lie near each other without sorting."""
+    """Return the distinct labels in order, the first position of each, and the index of each label of y: as
+    `np.unique`, but without sorting for whole numbers in a small range."""
     if y.dtype.kind in "iu" and y.size:
         low, high = int(y.min()), int(y.max())
         if high - low < MAX_LABEL_RANGE and low >= -(2**62) and high < 2**62:
             places = np.subtract(y, low, dtype=np.int64, casting="unsafe")
             first = buffers.full(high - low + 1, y.size, "int64")
-            first[places[::-1]] = np.arange(y.size - 1, -1, -1)  # of several, the last one that is written stays
+            first[places[::-1]] = np.arange(y.size - 1, -1, -1)  # of equal labels, the last one written remains
             found = np.flatnonzero(first < y.size)
             numbers = buffers.zeros(len(first), "int64")
             numbers[found] = np.arange(len(found))
@@ -268,8 +269,8 @@ def find_unique(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArr
 
 
 def to_plain_label(label: Any) -> Any:
-    """Return a label as Python's type, whole floats as integers, so that 1 and 1.0 are one label. Raise LabelError
-    where it can't be a label, or is a number of size above MAX_LABEL_NUMBER."""
+    """Return a label as a Python value, whole floats as integers, so that 1 and 1.0 are one label. Raise LabelError if
+    it can't be a label, or is a number larger than MAX_LABEL_NUMBER."""
     value = convert_label(label)
     if not isinstance(value, str) and abs(value) > MAX_LABEL_NUMBER:
         raise LabelError(
@@ -279,7 +280,7 @@ def to_plain_label(label: Any) -> Any:
 
 
 def convert_label(label: Any) -> Any:
-    """Return a label as `to_plain_label` does, whatever its size: old model files have larger numbers."""
+    """Return a label as `to_plain_label` does, of any size: old model files have larger numbers."""
     value = label.item() if buffers.is_numpy_number(label) else label
     if isinstance(value, float):
         if not math.isfinite(value):

@@ -1,7 +1,7 @@
-"""Classes: any values outside, numbers from 0 inside, as many as come.
+"""Labels of any number of classes: any values, encoded as numbers from 0.
 
-Where all classes are known beforehand (fit, or partial_fit with `classes`), they are sorted. In a stream a new class
-gets the next number. Sets of labels are numbered likewise.
+If all classes are known in advance (fit, or partial_fit with `classes`), they are sorted. In a stream a new class gets
+the next number. Sets of labels are numbered likewise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ClassLabels:
             check_same_type(self.numbers, label)
             self.numbers.setdefault(label, len(self.numbers))
         self.told = len(self.numbers)
-        """How many were known before the first example of theirs came."""
+        """The number of classes that were declared before their first example."""
 
     @staticmethod
     def parse(y: Any, examples: int) -> Any:
@@ -47,7 +47,7 @@ class ClassLabels:
 
     @classmethod
     def found(cls, y: Any) -> tuple[Any, Self]:
-        """Return the number of each label of y, and the classes, sorted: there are no others."""
+        """Return the number of each label of y, and the sorted classes; y contains all of them."""
         values, _, inverse = find_unique(y)
         return inverse, cls(map(to_plain_label, values))
 
@@ -57,7 +57,7 @@ class ClassLabels:
         return type(self)([*self.numbers, *declared.numbers])
 
     def number(self, label: Any) -> int:
-        """The number of a class, which becomes known if it was not."""
+        """Return the number of a class; a new class becomes known."""
         try:
             found = self.numbers.get(label)
         except TypeError:
@@ -69,11 +69,11 @@ class ClassLabels:
         return self.numbers.setdefault(label, len(self.numbers))
 
     def encode(self, y: Any) -> tuple[Any, Self]:
-        """Return the number of each label, and the classes that are known then: self is left as it is."""
+        """Return the number of each label, and the classes known after that; self is not changed."""
         return encode_in_order(y, self.copy())
 
     def encode_one(self, label: Any) -> tuple[Any, Self]:
-        """Return the number of one label as an array, and the classes that are known then."""
+        """Return the number of one label as an array, and the classes known after that."""
         known = self.copy()
         return np.array([known.number(label)]), known
 
@@ -88,7 +88,7 @@ class ClassLabels:
         return str(label)
 
     def encode_sets(self, sets: Sequence[Iterable[Any]]) -> tuple[LabelSets, Self]:
-        """Return the numbers of the labels of each example, and the labels that are known then."""
+        """Return the numbers of the labels of each example, and the labels known after that."""
         known, starts, members = self.copy(), [0], list[int]()
         for labels in sets:
             if isinstance(labels, str):
@@ -103,7 +103,7 @@ class ClassLabels:
         return twin
 
     def forget(self, count: int) -> None:
-        """Back to the first `count` classes."""
+        """Drop all classes but the first `count`."""
         while len(self.numbers) > count:
             self.numbers.popitem()
 
@@ -114,18 +114,18 @@ class ClassLabels:
         return list(self.numbers)
 
     def listed(self) -> list[Any]:
-        """For a file."""
+        """Return the classes for a file."""
         return self.known()
 
 
 class LabelSets:
-    """Which labels each example has, by their numbers; can be cut like an array."""
+    """The labels of each example, by number; can be sliced like an array."""
 
     def __init__(
         self, starts: NDArray[np.int64], members: NDArray[np.int64], absent: NDArray[np.bool_] | None = None
     ) -> None:
         self.starts, self.members, self.absent = starts, members, absent
-        """`absent` are examples that are to be left out, where there may be any."""
+        """Store the numbers of all labels and the end of each example; `absent` are examples to leave out, if any."""
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -145,7 +145,7 @@ class LabelSets:
 
 
 def encode_in_order(y: NDArray[Any], known: K) -> tuple[NDArray[np.int64], K]:
-    """The number of each label, new ones being added to those that are known, in the order of arrival."""
+    """Return the number of each label; new labels are added to the known ones, in order of arrival."""
     values, first, inverse = find_unique(y)
     numbers: NDArray[np.int64] = np.zeros(len(values), np.int64)
     for k in np.argsort(first):

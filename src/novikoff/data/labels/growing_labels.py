@@ -1,7 +1,7 @@
-"""Labels that may stay two or become more: −1 and +1 as long as there are two, classes from the third on.
+"""Labels that may grow from two to more: −1 and +1 for two labels, classes from the third on.
 
-Numbers are 0 for the negative and 1 for the positive label, as `labels.py` decides which is which; the third label and
-those after it get the numbers 2, 3, … Where all are known beforehand and more than two, they are sorted.
+The negative label has number 0 and the positive one 1, by the rules of `binary_labels.py`; further labels get the
+numbers 2, 3, … If more than two labels are known in advance, they are sorted.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class GrowingLabels:
     def __init__(self, two: BinaryLabels | None = None, more: ClassLabels | None = None) -> None:
         self.two = BinaryLabels() if two is None else two
         self.more = more
-        """All of them, from the third on."""
+        """All labels as classes, from the third on."""
         self.told = 0 if more is None else len(more)
-        """How many were known before the first example of theirs came, where they are more than two."""
+        """The number of labels that were declared before their first example, if there are more than two."""
 
     @staticmethod
     def parse(y: Any, examples: int) -> Any:
@@ -32,24 +32,24 @@ class GrowingLabels:
     def from_file(cls, listed: list[Any], *, rest: str) -> GrowingLabels:
         """Return the labels that a model file lists."""
         if len(listed) < 2:
-            raise LabelError(f"labels must be two at least, but are {listed!r}.")
+            raise LabelError(f"there must be at least two labels, got {listed!r}.")
         return cls(BinaryLabels(*listed, rest=rest)) if len(listed) == 2 else cls.of(listed)
 
     @classmethod
     def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int64], GrowingLabels]:
-        """Return the number of each label of y, and the labels: there are no others."""
+        """Return the number of each label of y, and the labels; y contains all of them."""
         return cls.of(find_distinct(y)).encode(y)
 
     @classmethod
     def of(cls, known: list[Any]) -> GrowingLabels:
-        """All labels that there are, beforehand."""
+        """Return labels that are all known in advance."""
         if len(known) < 3:
             return cls(BinaryLabels.sorted(np.array(known, object) if isinstance(known[0], str) else known))
         return cls(BinaryLabels(*known[:2]), ClassLabels(known))
 
     @property
     def rest(self) -> str:
-        """Set if the negative label stands for all labels other than the positive one (see `Labels.rest`)."""
+        """Set if the negative label stands for all labels other than the positive one (see `BinaryLabels.rest`)."""
         return self.two.rest
 
     @property
@@ -61,7 +61,7 @@ class GrowingLabels:
         return self.two.positive
 
     def named(self, classes: Any) -> GrowingLabels:
-        """These after being told of others; what is known keeps its number."""
+        """Return these labels after others were declared; a known label keeps its number."""
         declared = sort_labels(
             {to_plain_label(label) for label in (classes.tolist() if isinstance(classes, np.ndarray) else classes)}
         )
@@ -71,12 +71,13 @@ class GrowingLabels:
             return GrowingLabels.of(declared)
         if self.more is None and len(self) < 2:
             raise LabelError(
-                f"classes must be named at the first call, not after {self.known()}: begin anew, or leave them out."
+                f"classes must be given in the first call, not after {self.known()}: start with a new model, or leave"
+                " them out."
             )
         return GrowingLabels(self.two, (self.more or ClassLabels(self.known())).named(declared))
 
     def number(self, label: Any) -> int:
-        """The number of a label, which becomes known if it was not."""
+        """Return the number of a label; a new label becomes known."""
         if self.two.rest:
             self.two.note_other(label)
             label = merge_label(label, self.two)
@@ -89,7 +90,7 @@ class GrowingLabels:
         return self.more.number(label)
 
     def encode_one(self, label: Any) -> tuple[NDArray[np.int64], GrowingLabels]:
-        """Return the number of one label as an array, and the labels that are known then."""
+        """Return the number of one label as an array, and the labels known after that."""
         known = self.copy()
         return np.array([known.number(label)]), known
 
@@ -104,7 +105,7 @@ class GrowingLabels:
         return str(merge_label(label, self.two))
 
     def encode(self, y: NDArray[Any]) -> tuple[NDArray[np.int64], GrowingLabels]:
-        """Return the number of each label, and the labels that are known then: self is left as it is."""
+        """Return the number of each label, and the labels known after that; self is not changed."""
         return encode_in_order(y, self.copy())
 
     def copy(self) -> GrowingLabels:
@@ -114,7 +115,7 @@ class GrowingLabels:
         return twin
 
     def forget(self, count: int) -> None:
-        """Back to the first `count` labels."""
+        """Drop all labels but the first `count`."""
         if count <= 2:
             self.more = None
             self.two.forget(count)
@@ -128,5 +129,5 @@ class GrowingLabels:
         return self.two.known() if self.more is None else self.more.known()
 
     def listed(self) -> list[Any]:
-        """For a file."""
+        """Return the labels for a file."""
         return self.two.listed() if self.more is None else self.more.listed()

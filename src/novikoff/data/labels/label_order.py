@@ -1,6 +1,6 @@
 """Detection of data that is sorted by label, from the number of label changes.
 
-A model that learns one example at a time forgets early classes if all examples of a class come together. With n
+A model that learns one example at a time forgets early classes if the examples of each class are contiguous. With n
 examples, of which n_c have label c, a random order has (n² − Σ n_c²)/n changes of the label on average. Data is called
 sorted if it has less than a tenth of them. A significance test would also fire on ordinary streams, whose labels are
 correlated over time.
@@ -29,7 +29,7 @@ MAX_PENDING_EXAMPLES = 8192
 
 @compiled_with_gil
 def tally_labels(codes: NDArray[Any], absent: int, tally: NDArray[np.int64]) -> int:
-    """Add codes to the tally, in their order; codes equal to `absent` are skipped. Returns the number of changes."""
+    """Add codes to the tally, in their order, skipping codes equal to `absent`. Return the number of changes."""
     skipped, differ, positive = 0, 0, 0
     if len(codes) > 0:
         skipped, positive = int(codes[0] == absent), int(codes[0] > 0)
@@ -72,10 +72,10 @@ class LabelOrder:
 
     def __init__(self, *, warns: bool = True) -> None:
         self.warns = warns
-        """Whether `warn` still has something to say: a run warns once."""
+        """Whether `warn` may still warn: a run warns once."""
         self._tally = _empty_tally(INITIAL_CLASS_CAPACITY)
         self._pending: list[Any] = []
-        """Codes of small batches, which are added up together: a call of compiled code costs microseconds."""
+        """Codes of small batches, which are added together: a call of compiled code costs microseconds."""
         self._waiting, self._wait_for = 0, 1
 
     def __eq__(self, other: object) -> bool:
@@ -99,7 +99,7 @@ class LabelOrder:
                 self._pending.append(codes)
                 self._add_pending()
             else:
-                self._pending.append(codes.copy())  # the array may be filled with other codes meanwhile
+                self._pending.append(codes.copy())  # the caller may reuse the array
 
     def add_one(self, code: int) -> None:
         """Add the code of one example."""
@@ -113,7 +113,7 @@ class LabelOrder:
         tally[COUNTS + code] += 1
 
     def with_class_numbers(self) -> LabelOrder:
-        """Return the same counts for codes 0 and 1 in place of −1 and +1: after a third label has arrived."""
+        """Return these counts for codes 0 and 1 in place of −1 and +1, after a third label has arrived."""
         old, made = self._flush_and_get_tally(), LabelOrder(warns=self.warns)
         made._tally[: len(old)] = old[: len(made._tally)]
         made._tally[COUNTS - 1], made._tally[COUNTS] = 0, old[COUNTS - 1]
@@ -121,8 +121,7 @@ class LabelOrder:
         return made
 
     def merge(self, following: LabelOrder) -> None:
-        """Add the counts of the examples that follow these. Which label the first of them has is not known: the label
-        is taken to change there."""
+        """Add the counts of the examples that follow. Their first label is not known: it is counted as a change."""
         theirs = following._flush_and_get_tally()
         self._tally[CHANGES] += int(self.examples > 0 and following.examples > 0)
         self._ensure_capacity(len(theirs) - COUNTS)
@@ -154,12 +153,12 @@ class LabelOrder:
 
     @property
     def changes(self) -> int:
-        """How many examples have another label than the example before."""
+        """The number of examples whose label differs from that of the example before."""
         return int(self._flush_and_get_tally()[CHANGES])
 
     @property
     def class_counts(self) -> list[int]:
-        """How many examples there are of each code, −1 first, up to the last one that came."""
+        """The number of examples of each code, −1 first, up to the last code that occurred."""
         counts: list[int] = self._flush_and_get_tally()[COUNTS - 1 :].tolist()
         while counts and counts[-1] == 0:
             counts.pop()
@@ -179,7 +178,7 @@ class LabelOrder:
         return expected >= MIN_EXPECTED_CHANGES and self.changes < MAX_CHANGE_RATIO * expected
 
     def describe(self, subject: str) -> str:
-        """Return what was seen and why it matters, in two sentences."""
+        """Return a description of the finding and of its effect, in two sentences."""
         changed = "once" if self.changes == 1 else f"{self.changes:,} times"
         seen = f"the label changed {changed} in {self.examples:,} examples"
         return (
@@ -188,7 +187,7 @@ class LabelOrder:
         )
 
     def warn(self, advice: str) -> None:
-        """Issue SortedLabelsWarning if the labels are sorted, once. Small batches are looked at now and then."""
+        """Issue SortedLabelsWarning if the labels are sorted, once. Small batches are checked now and then."""
         if self.warns and not self._pending and self.is_sorted:
             self.warns = False
             warnings.warn(
