@@ -303,13 +303,13 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
     state.label_order = None if old.label_order is None else old.label_order.with_class_numbers()
     state.more[TWO_CLASS_EXAMPLES] = np.array([state.ledger.examples])
     state.ensure_columns(2)
-    council, signed = state.updater, [AROW_WEIGHT, ADAGRAD_WEIGHT, PERCEPTRON_WEIGHT]
-    weights, sums = (array.reshape(-1, state.stride, array.shape[1]) for array in (council.weights, council.sums))
+    majority, signed = state.updater, [AROW_WEIGHT, ADAGRAD_WEIGHT, PERCEPTRON_WEIGHT]
+    weights, sums = (array.reshape(-1, state.stride, array.shape[1]) for array in (majority.weights, majority.sums))
     weights[:, 1], sums[:, 1] = weights[:, 0], sums[:, 0]
     for column, sign in ((0, -0.5), (1, 0.5)):
         weights[:, column, signed] *= sign
         sums[:, column] *= sign
-    council.scalars[SCORE_SQUARES : SCORE_SQUARES + N_MEMBERS] /= 4.0
+    majority.scalars[SCORE_SQUARES : SCORE_SQUARES + N_MEMBERS] /= 4.0
     state.column_counters.counts[N_CLASSES], state.column_counters.counts[VIOLATIONS] = 2, state.ledger.mistakes
     state.column_counters.times[:2] = state.ledger.examples
     set_state(many, state)

@@ -173,11 +173,11 @@ def check_savable(model: Any) -> None:
                 " partial_fit or learn_one first."
             )
         return
-    found = f"the class {model.__name__}" if isinstance(model, type) else _with_article(type(model).__name__)
+    found = f"the class {model.__name__}" if isinstance(model, type) else _add_article(type(model).__name__)
     raise InputError(f"Only models of novikoff can be saved, but this is {found}. {_find_advice(model)}")
 
 
-def _with_article(name: str) -> str:
+def _add_article(name: str) -> str:
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 

@@ -264,7 +264,7 @@ def test_any_change_of_the_data_is_found(change: str) -> None:
     assert "other data" in verify(certificate, other, labels)[0]
     if change in ("label", "fewer"):  # even if the digest were forged, the numbers would tell
         forged = copy.deepcopy(certificate.document)
-        forged["data"] = ArraySource(other, labels).about()
+        forged["data"] = ArraySource(other, labels).describe()
         assert verify(forged, other, labels)
 
 

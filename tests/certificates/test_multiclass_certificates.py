@@ -336,7 +336,7 @@ def test_any_change_of_the_data_is_found(name: str, change: str) -> None:
     assert "other data" in verify(certificate, other, labels)[0]
     if change == "fewer":  # even if the digest were forged, the numbers would tell
         forged = copy.deepcopy(certificate.document)
-        forged["data"] = ArraySource(other, labels).about()
+        forged["data"] = ArraySource(other, labels).describe()
         assert verify(forged, other, labels)
 
 
@@ -359,7 +359,9 @@ def test_a_changed_setting_is_named() -> None:
 def test_the_order_of_a_label_set_does_not_change_the_fingerprint() -> None:
     X = np.eye(2)
     one, other = [{"a", "b", "c"}, set()], [{"c", "b", "a"}, set()]
-    assert ArraySource(X, one).about() == ArraySource(X, other).about() != ArraySource(X, [{"a"}, set()]).about()
+    assert (
+        ArraySource(X, one).describe() == ArraySource(X, other).describe() != ArraySource(X, [{"a"}, set()]).describe()
+    )
 
 
 def test_duplicate_features_are_measured_as_their_sum() -> None:

@@ -127,7 +127,7 @@ def test_samples_do_not_depend_on_batches(cuts: list[int], dense: bool) -> None:
         assert other is not None
         _same(one.rows, other.rows)
         assert whole.index == cut.index
-        for a, b in zip(*(s.shuffled_chunks(np.random.default_rng(1), 1.0) for s in (whole, cut)), strict=True):
+        for a, b in zip(*(s.iter_shuffled(np.random.default_rng(1), 1.0) for s in (whole, cut)), strict=True):
             _same(a.rows, b.rows)
             np.testing.assert_array_equal(a.labels, b.labels)
 
@@ -168,7 +168,7 @@ def test_the_shuffle_buffer_yields_every_block_once_and_keeps_multipliers(
         seen = []
         for tour in range(3):
             firsts = []
-            for hand in pieces.shuffled_chunks(np.random.default_rng(tour), 0.5):
+            for hand in pieces.iter_shuffled(np.random.default_rng(tour), 0.5):
                 first = hand.rows.indices[hand.rows.starts[:-1]]
                 assert (np.diff(hand.rows.starts) == 2).all()
                 np.testing.assert_array_equal(hand.rows.values, hand.rows.indices + np.float32(0.5))
@@ -197,7 +197,7 @@ def test_blocks_may_have_different_dtypes() -> None:
     with ShuffleBuffer() as pieces:
         for piece in (*numbered(8), *numbered(8, np.float64)):
             pieces.add(*piece)
-        (hand,) = pieces.shuffled_chunks(np.random.default_rng(0), 1.0)
+        (hand,) = pieces.iter_shuffled(np.random.default_rng(0), 1.0)
         assert hand.rows.values.dtype == np.float64
         np.testing.assert_array_equal(hand.rows.values, hand.rows.indices + 0.5)
 

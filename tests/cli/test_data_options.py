@@ -79,7 +79,7 @@ def test_bad_lines_are_counted_once(folder: Path, capsys: pytest.CaptureFixture[
     assert "bad_lines" not in run_json(capsys, "learn", "a.svm", "--bad-lines", "skip")
 
 
-def test_a_label_spelled_like_the_rest_class_is_a_label(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_label_with_the_name_of_the_rest_class_is_a_label(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("mail.txt").write_text("not spam\thello you\nspam\twin money\nham\tgood day\n")
     assert "mail.txt:3: Only binary classification" in run_refused(
         capsys, "learn", "mail.txt", "--format", "text", "--multiclass", "binary"

@@ -341,7 +341,7 @@ def test_the_command_line_learns_on_a_cluster(
     assert report["learner"] == "arow"
     same = DistributedLearner(AROW(), rounds=2, client=client).fit(names)
     assert model.read_bytes() == to_bytes(same.model_)
-    assert report["mixed_mistakes"] == float(same.ledger_.mixed("mistakes"))
+    assert report["mixed_mistakes"] == float(same.ledger_.mixture_sum("mistakes"))
     assert main(["verify", certificate, *names]) == 0
     assert main(["verify", certificate, pattern, "--scheduler", client.scheduler.address]) == 0
     assert main(["verify", certificate, *names[::-1], "--scheduler", client.scheduler.address]) == 1

@@ -87,7 +87,7 @@ def test_one_shard_equals_fit(name: str) -> None:
     alone = DistributedLearner(make_learner(name), rounds=3).fit([(X, y)])
     assert to_bytes(alone.model_) == to_bytes(make_learner(name, passes=3).fit(X, y))
     assert [one.records[0].examples for one in alone.ledger_.rounds] == [80] * 3
-    assert alone.ledger_.mistakes == alone.ledger_.mixed("mistakes") == alone.model_.ledger_.mistakes
+    assert alone.ledger_.mistakes == alone.ledger_.mixture_sum("mistakes") == alone.model_.ledger_.mistakes
 
 
 def test_one_shard_equals_fit_for_many_classes() -> None:
@@ -165,7 +165,7 @@ def test_equal_shards_give_the_model_of_one_of_them(name: str) -> None:
     assert same.model_.coef_ == pytest.approx(one.coef_, rel=1e-9, abs=1e-9)
     assert same.model_.intercept_ == pytest.approx(one.intercept_, rel=1e-9, abs=1e-9)
     assert same.ledger_.mistakes == 3 * one.ledger_.mistakes
-    assert same.ledger_.mixed("mistakes") == one.ledger_.mistakes
+    assert same.ledger_.mixture_sum("mistakes") == one.ledger_.mistakes
 
 
 def test_winnow_is_mixed_by_geometric_means_and_keeps_eliminated_features() -> None:

@@ -110,8 +110,8 @@ def test_the_unweighted_count_can_exceed_the_bound() -> None:
     done = DistributedLearner(Perceptron(fit_intercept=False), rounds=2).fit([(X[:6], y[:6])] * 3 + [(X[6:], y[6:])])
     certificate = done.certify()
     novikoff = next(b for b in certificate.bounds if b["name"] == "hinge")
-    assert done.ledger_.mistakes > done.ledger_.mixed("mistakes")
-    assert novikoff["observed"] == float(done.ledger_.mixed("mistakes"))
+    assert done.ledger_.mistakes > done.ledger_.mixture_sum("mistakes")
+    assert novikoff["observed"] == float(done.ledger_.mixture_sum("mistakes"))
 
 
 def test_equality_is_attained() -> None:
@@ -119,7 +119,7 @@ def test_equality_is_attained() -> None:
     n = 9
     shard = np.eye(n), -np.ones(n, int)
     done = DistributedLearner(Perceptron(fit_intercept=False), rounds=4).fit([shard] * 3, classes=[-1, 1])
-    assert done.ledger_.mixed("mistakes") == n
+    assert done.ledger_.mixture_sum("mistakes") == n
     bound = next(b for b in done.certify().bounds if b["name"] == "novikoff")
     assert bound["verdict"] == "holds"
     assert bound["bound"] == pytest.approx(n, rel=1e-3)

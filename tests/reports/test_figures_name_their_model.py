@@ -144,7 +144,7 @@ def test_every_tile_of_a_report_names_its_run_or_model(name: str) -> None:
     if by_theorem:
         assert promised["about"].rstrip(",") in by_title[OF_THE_MODEL].note
         assert by_title[OF_THE_MODEL].number == f"≤ {formatting.format_upper_percent(promised['bound'])}"
-    # The bound for the mean of the hypotheses is no headline: it stands in a section of that name.
+    # The bound for the mean of the hypotheses is not a headline: it has a section of its own.
     new = document["new_data"]
     assert (new is None) == ("Mean error of the hypotheses used while learning, if i.i.d." not in text)
     if new is not None:

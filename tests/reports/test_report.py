@@ -75,7 +75,7 @@ def test_a_histogram_does_not_depend_on_batches(scale: float) -> None:
         tally = HistogramBuilder()
         for piece in np.array_split(values[:: 1 if count > 1 else -1], count):
             tally.add(piece)
-        found.append(tally.done())
+        found.append(tally.build_histogram())
     assert found[0] == found[1] == found[2]
     one = found[0]
     assert one.examples == 5000

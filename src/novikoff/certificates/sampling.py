@@ -47,7 +47,7 @@ class StreamSampler:
             start = stop
 
     def _needs_chunk(self) -> bool:
-        return self.number % self.stride == 0 or (self.spool is not None and self.spool.wants())
+        return self.number % self.stride == 0 or (self.spool is not None and self.spool.keeps_next())
 
     def _finish(self) -> None:
         """Complete the current chunk."""

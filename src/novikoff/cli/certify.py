@@ -19,7 +19,7 @@ from novikoff.cli.options.data_options import (
     matches_reading,
     restore_reading_options,
 )
-from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, limit_model_memory
 from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.output.report_output import add_report_option, write_report
 from novikoff.data.options import ReadOptions
@@ -69,7 +69,7 @@ def add_certificate_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-@within_model_memory
+@limit_model_memory
 def run(options: argparse.Namespace) -> int:
     from novikoff.model_file import load_learner, to_bytes
 
@@ -115,10 +115,10 @@ def _build_certificate(
         options.data, reading_options, options.positive_label, getattr(state_of(model), "shuffle", None)
     )
     fresh = build_unfitted(model)
-    return *build_certificate(fresh, source, passes=passes, **given_certify_settings(options)), source
+    return *build_certificate(fresh, source, passes=passes, **collect_certify_settings(options)), source
 
 
-def given_certify_settings(options: argparse.Namespace) -> dict[str, Any]:
+def collect_certify_settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the given settings of certification."""
     given = {"delta": options.delta, "search_effort": options.search_effort}
     return {name: value for name, value in given.items() if value is not None}

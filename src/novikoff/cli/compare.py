@@ -21,9 +21,9 @@ from novikoff.cli.options.run_options import (
     DEFAULT_LIMIT_TEXT,
     add_max_model_memory,
     add_shuffle,
+    limit_model_memory,
     order_warnings,
     resolve_shuffle,
-    within_model_memory,
 )
 from novikoff.cli.output.data_summary import describe_files, show_description
 from novikoff.cli.output.model_output import check_writable
@@ -69,7 +69,7 @@ def _parse_names(text: str) -> list[str]:
     return chosen
 
 
-@within_model_memory
+@limit_model_memory
 def run(options: argparse.Namespace) -> int:
     from novikoff.certificates.compare import compare
 

@@ -112,7 +112,7 @@ def _evaluate_model(path: str, options: argparse.Namespace) -> ModelEvaluation:
     reading_options = build_reading_options(options)
     reading_options.unlabelled = True
     reading = open_reading([options.data], reading_options, state_of(model))
-    batches = _checked_batches(model, path, reading, options)
+    batches = _iter_checked_batches(model, path, reading, options)
     if hasattr(model, "rank"):
         found = ModelEvaluation(path, _evaluate_ranking(model, batches, options.data), None)
     elif not predicts_one_label(model):
@@ -123,7 +123,7 @@ def _evaluate_model(path: str, options: argparse.Namespace) -> ModelEvaluation:
     return found
 
 
-def _checked_batches(model: Any, path: str, reading: DataReader, options: argparse.Namespace) -> Iterator[Batch]:
+def _iter_checked_batches(model: Any, path: str, reading: DataReader, options: argparse.Namespace) -> Iterator[Batch]:
     for number, batch in enumerate(reading.batches()):
         if number == 0:
             check_same_columns(model, reading, batch, options.data, path)

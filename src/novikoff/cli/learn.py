@@ -38,11 +38,11 @@ from novikoff.cli.options.run_options import (
     add_max_model_memory,
     add_shuffle,
     describe_run,
+    limit_model_memory,
     order_warnings,
     resolve_shuffle,
     shuffle_reading,
     summary_line,
-    within_model_memory,
 )
 from novikoff.cli.output.data_summary import show_description
 from novikoff.cli.output.model_output import check_writable
@@ -118,12 +118,12 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     kernel_options.add_kernel_options(parser)
 
 
-@within_model_memory
+@limit_model_memory
 def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     if options.search_effort is not None and not (options.certificate or options.report):
         raise InputError("--search-effort is for the witness search of --certificate or --report: leave it out.")
-    if model_options.named_scheme(options) in BATCH_SCHEMES:
+    if model_options.get_scheme_name(options) in BATCH_SCHEMES:
         from novikoff.cli import learn_batch
 
         return learn_batch.run(options, model_options.read_model_settings(options))
@@ -157,8 +157,8 @@ def _train(
 ) -> tuple[Any, DataReader, dict[str, int] | None]:
     """Return the model after all passes, the reader, and the counts of the first pass where there are several.
 
-    Files are read again from the start where a third label requires a multiclass scheme, or where there are so many
-    categories that they must be hashed.
+    Files are read again from the start where a third label requires a multiclass scheme, or where the
+    categories are too many to be named and must be hashed.
     """
     can_restart = settings is not None and not any(is_stream(title) for title in options.data)
     for attempt in count(1):
@@ -254,7 +254,7 @@ def _resume(options: argparse.Namespace) -> tuple[None, Any, int]:
             f" settings {', '.join(sorted(changed)) or name!r} that differ."
         )
     check_settings(model)
-    return None, model, model_options.given_learner_settings(options).get("passes", 1)
+    return None, model, model_options.collect_learner_settings(options).get("passes", 1)
 
 
 def _is_ranking_possible(settings: ModelSettings | None, draft: Any) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from novikoff.cli import signals
 from novikoff.cli.options.data_options import DATA_HELP, add_data_options, build_reading_options, open_reading
-from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, within_model_memory
+from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, limit_model_memory
 from novikoff.cli.output.model_output import check_writable
 from novikoff.errors import InputError
 
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     add_data_options(parser)
 
 
-@within_model_memory
+@limit_model_memory
 def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     if options.proof:

@@ -697,8 +697,8 @@ def test_a_label_is_suggested_for_reuters(learn: Learn) -> None:
 
 
 @REAL
-def test_identifiers_of_kc_house_are_reported(learn: Learn) -> None:
-    warnings = learn(DATA_FOLDER / "kc_house.csv.gz", "--label", "waterfront")["warnings"]
+def test_identifiers_of_house_sales_are_reported(learn: Learn) -> None:  # style: allow (the data set's name)
+    warnings = learn(DATA_FOLDER / "kc_house.csv.gz", "--label", "waterfront")["warnings"]  # style: allow (file name)
     assert "column 'id' (7129300520, " in warnings[0]
     assert "--ignore id if it is an identifier" in warnings[0]
 

@@ -131,15 +131,15 @@ def add_max_model_memory(parser: argparse.ArgumentParser, default: str) -> None:
     )
 
 
-def within_model_memory(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+def limit_model_memory(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
     """Wrap the function of a command so that its models respect --max-model-memory."""
 
     @functools.wraps(run)
-    def limited(options: argparse.Namespace) -> int:
+    def run_with_limit(options: argparse.Namespace) -> int:
         with limit_memory(max_model_memory(options)):
             return run(options)
 
-    return limited
+    return run_with_limit
 
 
 def max_model_memory(options: argparse.Namespace) -> int | None:

@@ -159,7 +159,7 @@ class LabelOrder:
 
     @property
     def class_counts(self) -> list[int]:
-        """How many examples there are of each code, −1 first, up to the last one that came."""
+        """How many examples there are of each code, −1 first, up to the last one that occurs."""
         counts: list[int] = self._flush_and_get_tally()[COUNTS - 1 :].tolist()
         while counts and counts[-1] == 0:
             counts.pop()

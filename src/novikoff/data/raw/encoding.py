@@ -88,7 +88,7 @@ class Encoding:
             return x
         with self._single.place() as place:
             parsed = self._parse(place, self.writer.line(record), 1, None)
-            rows = self._mapped(place, parsed.rows, parsed.features)
+            rows = self._map_rows(place, parsed.rows, parsed.features)
             if isinstance(rows, Dense):
                 return rows.values[: rows.width].copy()
             end = int(rows.starts[-1])
@@ -97,7 +97,7 @@ class Encoding:
                 return dict(zip(self._map_names(rows.indices[:end].tolist()), values, strict=True))
             if self.writer.format.bits_used != 0:
                 return dict(zip(rows.indices[:end].tolist(), values, strict=True))
-            names = self._spelled(place.block, parsed, parsed.hashes[:end].tolist(), range(end))
+            names = self._name_terms(place.block, parsed, parsed.hashes[:end].tolist(), range(end))
             found: dict[str, float] = {}
             for name, value in zip(names, values, strict=True):
                 found[name] = found.get(name, 0.0) + value
@@ -122,16 +122,16 @@ class Encoding:
         `names` are those of the model, where each name has its own column; new ones are added if the model `learns`.
         """
         columns_of = _build_column_adder(names) if learns else _build_column_finder(names)
-        for place, parsed in self._parsed(X):
+        for place, parsed in self._iter_parsed(X):
             rows, features = parsed.rows, parsed.features
             if self.writer.format.bits_used == 0 and isinstance(rows, Sparse):
                 rows = self._with_columns(place.block, parsed, rows, columns_of)
                 features = 0 if names is None else len(names)
             elif self.map is not None:
-                rows, features = self._mapped(place, rows, features), self.map.columns(features)
+                rows, features = self._map_rows(place, rows, features), self.map.columns(features)
             yield EncodedRows(rows, features)
 
-    def _parsed(self, X: Any) -> Iterator[tuple[_EncoderSlot, ParsedBlock]]:
+    def _iter_parsed(self, X: Any) -> Iterator[tuple[_EncoderSlot, ParsedBlock]]:
         batches = self.writer.record_batches(X)
         if batches is not None:
             with self._many.place() as place:
@@ -165,7 +165,7 @@ class Encoding:
         place.write(text)
         return _check_parsed(place.parser.parse(place.block), count, done)
 
-    def _mapped(self, place: _EncoderSlot, rows: Rows, features: int) -> Rows:
+    def _map_rows(self, place: _EncoderSlot, rows: Rows, features: int) -> Rows:
         if self.map is None:
             return rows
         try:
@@ -181,7 +181,7 @@ class Encoding:
         hashes = parsed.hashes[: int(rows.starts[-1])]
         distinct, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         order = np.argsort(first)
-        names = self._spelled(block, parsed, distinct[order].tolist(), first[order].tolist())
+        names = self._name_terms(block, parsed, distinct[order].tolist(), first[order].tolist())
         columns = np.empty(len(distinct), np.uint32)
         columns[order] = columns_of(names)
         found = rows._replace(indices=columns[inverse.reshape(-1)], values=rows.values[: len(hashes)])
@@ -189,7 +189,7 @@ class Encoding:
             return found
         return canonicalize(found, 0, count_rows(found), int(columns.max()) + 1)  # two features have the same name
 
-    def _spelled(self, block: TextBlock, parsed: ParsedBlock, hashes: list[int], places: Iterable[int]) -> list[str]:
+    def _name_terms(self, block: TextBlock, parsed: ParsedBlock, hashes: list[int], places: Iterable[int]) -> list[str]:
         """Return the names of terms, from their hashes and their numbers in the block."""
         known = self._names
         if len(known) > MAX_KNOWN_HASHES:

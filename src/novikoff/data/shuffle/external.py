@@ -113,7 +113,7 @@ class Shuffler:
                 self.watcher.on_partitioned(rows, space.share())
             self.rows = rows
             self.labels = [label for label in collector.labels.values() if not isinstance(label, LabelError)]
-            for some in buckets.sorted():
+            for some in buckets.iter_sorted():
                 self.temporary_bytes = max(self.temporary_bytes, buckets.temporary_bytes)
                 yield from collector.batches(some)
 
