@@ -72,7 +72,7 @@ def test_temporary_caches_of_killed_processes_are_removed(tmp_path: Path) -> Non
 def test_a_temporary_cache_that_is_being_written_stays(tmp_path: Path) -> None:
     data = tmp_path / "d.svm"
     data.write_text("1 1:1\n-1 2:1\n" * 100)
-    writer = cache.CacheWriter(str(data), cache.CacheKey.of(os.stat(data), {}))
+    writer = cache.CacheWriter(str(data), cache.CacheKey.from_status(os.stat(data), {}))
     os.utime(writer.temporary, (OLD, OLD))
     assert main(["learn", str(data), "--cache"]) == 0
     assert writer.temporary.exists()

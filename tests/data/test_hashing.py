@@ -73,9 +73,9 @@ def test_a_string_table_numbers_names_in_order() -> None:
         numbers.append(at)
         return len(numbers) - 1
 
-    assert table.numbers_of(hashes, new).tolist() == [k % 3000 for k in range(10_000)]
+    assert table.look_up_numbers(hashes, new).tolist() == [k % 3000 for k in range(10_000)]
     assert numbers == list(range(3000))
-    assert table.numbers_of(hashes, new).tolist() == [k % 3000 for k in range(10_000)]
+    assert table.look_up_numbers(hashes, new).tolist() == [k % 3000 for k in range(10_000)]
 
 
 @compiled

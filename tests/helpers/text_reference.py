@@ -90,7 +90,7 @@ def read_texts(path: Path, **options: Any) -> tuple[list[Any], DataReader]:
     found: list[Any] = []
     for batch in reading.batches():
         parsed = batch.parsed._replace(rows=batch.rows)
-        found += [(parsed.label(i), row, batch.where(i)) for i, row in enumerate(list_rows(parsed))]
+        found += [(parsed.label(i), row, batch.get_location(i)) for i, row in enumerate(list_rows(parsed))]
     return found, reading
 
 

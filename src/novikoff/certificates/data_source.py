@@ -164,7 +164,7 @@ class FileSource:
         skips = self.options.bad_lines == "skip"
         sides = BinaryLabelEncoder(labels, leave_out=reading.left_out if skips else None)
         for batch in reading.batches():
-            yield to_sparse(batch.rows), sides.of(batch)
+            yield to_sparse(batch.rows), sides.encode(batch)
 
     def iter_encoded(self, model: OnlineClassifier) -> Iterator[tuple[Rows, Any]]:
         yield from iter_encoded_files(model, self._open_reader())

@@ -35,7 +35,7 @@ from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.predict import check_same_columns, score_batch
 from novikoff.data.labels.binary_labels import to_plain_label
 from novikoff.data.options import ReadOptions
-from novikoff.data.reader import Batch, DataReader
+from novikoff.data.reader import DataReader, FileBatch
 from novikoff.errors import InputError, LabelError
 from novikoff.evaluation.evaluators import (
     DEFAULT_DELTA,
@@ -123,14 +123,18 @@ def _evaluate_model(path: str, options: argparse.Namespace) -> ModelEvaluation:
     return found
 
 
-def _iter_checked_batches(model: Any, path: str, reading: DataReader, options: argparse.Namespace) -> Iterator[Batch]:
+def _iter_checked_batches(
+    model: Any, path: str, reading: DataReader, options: argparse.Namespace
+) -> Iterator[FileBatch]:
     for number, batch in enumerate(reading.batches()):
         if number == 0:
             check_same_columns(model, reading, batch, options.data, path)
         yield batch
 
 
-def _evaluate_classes(model: Any, path: str, batches: Iterator[Batch], options: argparse.Namespace) -> ModelEvaluation:
+def _evaluate_classes(
+    model: Any, path: str, batches: Iterator[FileBatch], options: argparse.Namespace
+) -> ModelEvaluation:
     classes = list(model.classes_)
     index = LabelIndex([format_label(model, label) for label in classes])
     order = np.argsort(np.array(classes))
@@ -170,18 +174,18 @@ def _to_probabilities(model: Any, shown: NDArray[np.float64]) -> NDArray[np.floa
     return probabilities
 
 
-def _true_codes(model: Any, batch: Batch, index: LabelIndex) -> Codes:
+def _true_codes(model: Any, batch: FileBatch, index: LabelIndex) -> Codes:
     """Return the number of each true label; each distinct label of the batch is decoded once."""
     _, first, inverse = np.unique(batch.parsed.keys, return_index=True, return_inverse=True)
     codes = np.array([_true_code(model, batch, int(i), index) for i in first], np.int64)
     return codes[inverse]
 
 
-def _true_code(model: Any, batch: Batch, i: int, index: LabelIndex) -> int:
+def _true_code(model: Any, batch: FileBatch, i: int, index: LabelIndex) -> int:
     try:
         label = batch.parsed.label(i)
     except LabelError as problem:
-        raise InputError(f"{batch.where(i)}: {problem}") from None
+        raise InputError(f"{batch.get_location(i)}: {problem}") from None
     return UNLABELLED if label is None else int(index.encode([format_label(model, label)])[0])
 
 
@@ -190,7 +194,7 @@ def _count_edges(edges: Any, labels: list[str], true: Codes, predicted: Codes) -
     return sum(edges(labels[a], labels[b]) * n for (a, b), n in zip(pairs.T.tolist(), counts.tolist(), strict=True))
 
 
-def _evaluate_label_sets(model: Any, batches: Iterator[Batch], options: argparse.Namespace) -> Result:
+def _evaluate_label_sets(model: Any, batches: Iterator[FileBatch], options: argparse.Namespace) -> Result:
     evaluator = LabelSetEvaluator(LabelIndex([str(label) for label in model.classes_]), options.delta)
     score = build_scorer(model, known=True)
     for batch in batches:
@@ -199,13 +203,13 @@ def _evaluate_label_sets(model: Any, batches: Iterator[Batch], options: argparse
     return evaluator.result()
 
 
-def _true_set(batch: Batch, i: int) -> list[str]:
+def _true_set(batch: FileBatch, i: int) -> list[str]:
     sets = batch.parsed.sets
     labels = batch.parsed.label(i) if sets is None else sets[1][sets[0][i] : sets[0][i + 1]].tolist()
     return [str(to_plain_label(v)) for v in (labels if isinstance(labels, list) else [labels]) if v is not None]
 
 
-def _evaluate_ranking(model: Any, batches: Iterator[Batch], title: str) -> Result:
+def _evaluate_ranking(model: Any, batches: Iterator[FileBatch], title: str) -> Result:
     score, parts = build_scorer(model, known=True), []
     for batch in batches:
         if batch.parsed.groups is None or batch.parsed.numbers is None:
@@ -236,7 +240,7 @@ class ColumnValues:
         return found
 
 
-def _label_texts(batch: Batch) -> list[str]:
+def _label_texts(batch: FileBatch) -> list[str]:
     _, first, inverse = np.unique(batch.parsed.keys, return_index=True, return_inverse=True)
     labels = [batch.parsed.label(int(i)) for i in first]
     texts = np.array(["(missing)" if label is None else str(label) for label in labels], object)

@@ -51,7 +51,7 @@ from novikoff.cli.output.provenance import add_provenance, begin_provenance, fin
 from novikoff.cli.output.report_output import add_report_option
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS
 from novikoff.data.options import ReadOptions
-from novikoff.data.reader import Batch, DataReader
+from novikoff.data.reader import DataReader, FileBatch
 from novikoff.errors import InputError, TooManyLabelsError, TooManyNamesError
 from novikoff.model_factory import (
     BATCH_SCHEMES,
@@ -210,7 +210,7 @@ def _run_passes(
     return model, reading, first_pass if passes > 1 else None
 
 
-def _learn_pass(training: Any, batches: Iterator[Batch], progress: TrainingProgress) -> None:
+def _learn_pass(training: Any, batches: Iterator[FileBatch], progress: TrainingProgress) -> None:
     """Learn all batches, in pieces that end where a line of progress is due."""
     for batch in training.iter_batches(batches):
         encoded, start = training.encode(batch), 0

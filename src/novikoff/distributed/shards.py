@@ -184,9 +184,9 @@ class FileShard:
             kind, width = first.rows.values.dtype.name, first.features if first.table else 0
             labels: tuple[Any, ...] = ()
             if self.positive is None and not several:
-                reader.of(first)
+                reader.encode(first)
                 for batch in batches if all_labels else ():
-                    reader.of(batch)
+                    reader.encode(batch)
                 labels = tuple(getattr(reader.labels, "sides", None) or reader.labels.known())
             return ShardSummary(
                 self.title, labels, width, kind, reading.columns(self.title), reading.settings(), several

@@ -113,7 +113,7 @@ def _run_point(stream: RandomStream, examples: int) -> dict[str, Value]:
     (X, y), truth = stream.whole(), stream.truth
     scores = X @ _true_weights(truth)[1:] + _true_weights(truth)[0]
     loss = float(np.maximum(0.0, 1.0 - y * scores)[:examples].sum())
-    point: dict[str, Value] = {"flipped": stream.flipped(examples)}
+    point: dict[str, Value] = {"flipped": stream.count_flipped(examples)}
     for average in (False, True):
         for key, learner in _build_learners(truth.k, average).items():
             learner.partial_fit(X[:examples], y[:examples], classes=BINARY_CLASSES)

@@ -114,9 +114,9 @@ def test_labels_follow_the_concept_up_to_noise(case: Any) -> None:
     assert X.has_canonical_format
     right = [1 if plain(literals_at(truth, t), needs, x) else -1 for t, x in enumerate(X.toarray())]
     wrong = y != right
-    assert truth.flipped == stream.flipped() == wrong.sum()
+    assert truth.flipped == stream.count_flipped() == wrong.sum()
     for t in range(truth.examples + 1):
-        assert stream.flipped(t) == wrong[:t].sum()
+        assert stream.count_flipped(t) == wrong[:t].sum()
 
 
 @given(real_stream())

@@ -36,7 +36,7 @@ from novikoff.data.rows import Rows, Sparse, count_rows, slice_rows
 from novikoff.kernels.bytecode import compile_kernel
 from novikoff.kernels.expression import Precomputed
 from novikoff.kernels.gram import to_canonical_sparse
-from novikoff.kernels.parser import as_kernel
+from novikoff.kernels.parser import to_kernel
 from novikoff.kernels.support_set import support_rows
 from novikoff.multiclass.internals import inner_column_bounds_of
 from novikoff.theory.bound_declaration import Bound, Evidence
@@ -95,7 +95,7 @@ class KernelSpace:
 
     @cached_property
     def kernel(self) -> Any:
-        return as_kernel(self.model.kernel)
+        return to_kernel(self.model.kernel)
 
     @property
     def features(self) -> int:

@@ -86,7 +86,7 @@ class Encoding:
         record = self.writer.record(x)
         if record is None:
             return x
-        with self._single.place() as place:
+        with self._single.borrow_slot() as place:
             parsed = self._parse(place, self.writer.line(record), 1, None)
             rows = self._map_rows(place, parsed.rows, parsed.features)
             if isinstance(rows, Dense):
@@ -112,9 +112,9 @@ class Encoding:
 
     # --- Many rows ---
 
-    def takes(self, X: Any) -> bool:
+    def accepts(self, X: Any) -> bool:
         """Return whether X is many raw rows, not an array or a matrix of features."""
-        return self.writer.takes(X)
+        return self.writer.accepts(X)
 
     def batches(self, X: Any, names: FeatureNames | None, *, learns: bool = False) -> Iterator[EncodedRows]:
         """Encode many raw rows, chunk by chunk; each chunk is valid until the next one is asked for.
@@ -125,7 +125,7 @@ class Encoding:
         for place, parsed in self._iter_parsed(X):
             rows, features = parsed.rows, parsed.features
             if self.writer.format.bits_used == 0 and isinstance(rows, Sparse):
-                rows = self._with_columns(place.block, parsed, rows, columns_of)
+                rows = self._replace_hashes(place.block, parsed, rows, columns_of)
                 features = 0 if names is None else len(names)
             elif self.map is not None:
                 rows, features = self._map_rows(place, rows, features), self.map.columns(features)
@@ -134,14 +134,14 @@ class Encoding:
     def _iter_parsed(self, X: Any) -> Iterator[tuple[_EncoderSlot, ParsedBlock]]:
         batches = self.writer.record_batches(X)
         if batches is not None:
-            with self._many.place() as place:
+            with self._many.borrow_slot() as place:
                 done = 0
                 for batch in batches:
                     place.arrow.piece = batch
                     yield place, _check_parsed(place.arrow.parse(place.block), len(batch), done)
                     done += len(batch)
             return
-        with self._many.place() as place:
+        with self._many.borrow_slot() as place:
             lines: list[bytes] = []
             size = done = 0
             for record in self.writer.records(X):
@@ -174,7 +174,7 @@ class Encoding:
             raise InputError(f"Row {problem.row}: {problem}") from None
         return pieces[0] if len(pieces) == 1 else concatenate_rows(pieces)
 
-    def _with_columns(
+    def _replace_hashes(
         self, block: TextBlock, parsed: ParsedBlock, rows: Sparse, columns_of: Callable[[list[str]], NDArray[np.uint32]]
     ) -> Sparse:
         """Return the rows with the model's columns in place of hashes. New names are added in order of appearance."""
@@ -309,7 +309,7 @@ class _EncoderPool:
         self.free: list[_EncoderSlot] = []
 
     @contextmanager
-    def place(self) -> Iterator[_EncoderSlot]:
+    def borrow_slot(self) -> Iterator[_EncoderSlot]:
         """Lend a slot to this thread. After an error it is not used again."""
         try:
             taken = self.free.pop()
