@@ -117,7 +117,7 @@ ONE_BY_ONE = [
 ]
 
 
-def next_example(model: Any, k: int) -> tuple[dict[str, float], Any, list[Any]]:
+def make_next_example(model: Any, k: int) -> tuple[dict[str, float], Any, list[Any]]:
     """New features each time, and now and then a new label where the model takes many."""
     x = {f"feature {k} {j}": 1.0 + j for j in range(30)} | {"all": 1.0}
     many = not isinstance(model, (Perceptron, AROW, SGD, BinaryAuto, VotedPerceptron, KernelPerceptron))
@@ -130,7 +130,7 @@ def test_estimates_cover_the_allocated_memory(model: Any) -> None:
     """Every example is learned within the memory that was estimated for it, and the arrays are not larger than that."""
     model = type(model)(**model.get_params(deep=False))
     for k in range(40):
-        x, y, labels = next_example(model, k)
+        x, y, labels = make_next_example(model, k)
         state = model._state
         known = [] if state is None else state.labels.known()
         names = {} if state is None else state.names.columns
@@ -151,13 +151,13 @@ def test_estimates_cover_the_allocated_memory(model: Any) -> None:
 def test_a_refused_example_leaves_the_model_as_it_was(model: Any) -> None:
     model = type(model)(**model.get_params(deep=False))
     for k in range(3):
-        x, y, _ = next_example(model, k)
+        x, y, _ = make_next_example(model, k)
         model.learn_one(x, y)
     before = to_bytes(model)
     with limit_memory(model._state.bytes_needed() + 100), pytest.raises(ModelTooLarge, match="but the limit is"):
-        model.learn_one({f"new {j}": 1.0 for j in range(100_000)}, next_example(model, 1)[1])
+        model.learn_one({f"new {j}": 1.0 for j in range(100_000)}, make_next_example(model, 1)[1])
     assert to_bytes(model) == before
-    x, y, _ = next_example(model, 4)
+    x, y, _ = make_next_example(model, 4)
     model.learn_one(x, y)  # without that limit it goes on
 
 

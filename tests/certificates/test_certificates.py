@@ -151,7 +151,7 @@ def reference(Z: Any, y: Any) -> float:
     return best
 
 
-def shared(name: str) -> Any:
+def read_shared(name: str) -> Any:
     path = DATA_FOLDER / name
     if not path.exists():
         pytest.skip(f"the shared data set {name} is not here")
@@ -169,11 +169,11 @@ def sets(name: str) -> tuple[Any, Any]:
     if name == "sms_spam":
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        with gzip.open(shared("sms_spam.tsv.gz"), "rt", encoding="utf-8") as file:
+        with gzip.open(read_shared("sms_spam.tsv.gz"), "rt", encoding="utf-8") as file:
             lines = [line.rstrip("\n").split("\t", 1) for line in file]
         X = TfidfVectorizer(token_pattern=r"\S+").fit_transform([text for _, text in lines])  # noqa: S106 - no password
         return X, np.array([1 if label == "spam" else -1 for label, _ in lines])
-    with gzip.open(shared(f"{name}.train.svm.gz")) as file:
+    with gzip.open(read_shared(f"{name}.train.svm.gz")) as file:
         X, y = load_svmlight_file(file)
     return X, np.where(y > 0, 1, -1)
 

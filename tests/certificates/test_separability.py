@@ -484,7 +484,7 @@ def test_real_data_without_its_contradictions() -> None:
     assert proof.check(X, y)
 
 
-def large(*, real: bool, noise: float, gap: float) -> tuple[Any, Any]:
+def make_large_stream(*, real: bool, noise: float, gap: float) -> tuple[Any, Any]:
     """10⁵ × 10³, up to 20 terms a row."""
     rng = np.random.default_rng(0)
     columns = rng.integers(0, 1000, 2 * 10**6)
@@ -502,7 +502,7 @@ def large(*, real: bool, noise: float, gap: float) -> tuple[Any, Any]:
 @pytest.mark.parametrize("real", [False, True])
 @pytest.mark.parametrize(("noise", "gap"), [(0.0, 0.01), (0.0, 0.001), (0.05, 0.0), (0.5, 0.0)])
 def test_large_data_within_a_minute(real: bool, noise: float, gap: float) -> None:
-    X, y = large(real=real, noise=noise, gap=gap)
+    X, y = make_large_stream(real=real, noise=noise, gap=gap)
     began = time.perf_counter()
     proof = separable(X, y)
     seconds = time.perf_counter() - began

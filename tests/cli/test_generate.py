@@ -188,13 +188,13 @@ def test_a_file_is_replaced_atomically(tmp_path: Path) -> None:
     path.write_text("before")
     link.symlink_to(path)
 
-    def interrupted() -> None:
+    def write_interrupted() -> None:
         with atomic_writer(link) as write:
             write(b"half")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        interrupted()
+        write_interrupted()
     assert path.read_text() == "before"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["data.svm", "link"]
     with atomic_writer(link) as write:

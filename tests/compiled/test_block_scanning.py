@@ -32,13 +32,13 @@ from novikoff.data.names import dictionary, hashing
 WORDS = st.integers(0, 2**64 - 1)
 
 
-def in_words(function: Callable[..., int]) -> Callable[..., Any]:
+def wrap_words(function: Callable[..., int]) -> Callable[..., Any]:
     """As machine code has it: what is computed is a word of 64 bits, not a number of any size."""
     return lambda *arguments: np.uint64(function(*arguments))
 
 
 PRIMITIVES: dict[Any, Callable[..., Any]] = {
-    f: in_words(f) for f in (mask_at_most, mask_equal, load_word, fold_multiply)
+    f: wrap_words(f) for f in (mask_at_most, mask_equal, load_word, fold_multiply)
 }
 PRIMITIVES |= {lowest_bit: lambda mask: lowest_bit(int(mask))}
 

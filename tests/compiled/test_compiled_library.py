@@ -350,7 +350,7 @@ def build_for(levels: list[str], kernels: list[manifest.ManifestEntry], package:
 
 
 @pytest.fixture(scope="module")
-def same_on_all_levels(
+def check_all_levels(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[list[manifest.ManifestEntry], list[str]], None]:
     def check(kernels: list[manifest.ManifestEntry], learners: list[str]) -> None:
@@ -369,18 +369,18 @@ def same_on_all_levels(
     return check
 
 
-def test_all_levels_give_the_same_bytes(same_on_all_levels: Any, tmp_path: Path) -> None:
+def test_all_levels_give_the_same_bytes(check_all_levels: Any, tmp_path: Path) -> None:
     """Of the levels that this machine runs, for two learners."""
     path = tmp_path / "called.txt"
     hashes("perceptron", "sgd-logistic-adagrad", NOVIKOFF_RECORD_KERNELS=str(path))
     lines = set(path.read_text().splitlines())
     kernels = [kernel for kernel in manifest.read_manifest() if f"{kernel.name} {kernel.signature}" in lines]
-    same_on_all_levels(kernels, ["perceptron", "sgd-logistic-adagrad"])
+    check_all_levels(kernels, ["perceptron", "sgd-logistic-adagrad"])
 
 
 @pytest.mark.slow
-def test_all_levels_give_the_same_bytes_for_every_learner(same_on_all_levels: Any) -> None:
-    same_on_all_levels(manifest.read_manifest(), [])
+def test_all_levels_give_the_same_bytes_for_every_learner(check_all_levels: Any) -> None:
+    check_all_levels(manifest.read_manifest(), [])
 
 
 def test_the_first_kernels_are_those_that_the_demo_calls(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from novikoff.distributed.bounds import derive_bounds
 from novikoff.distributed.certificate import _measure_witnesses, _MixedCounts, verify
 from novikoff.distributed.measure import combine_measurements, round_up
 from tests.helpers.multiclass_schemes import draw_examples, slow_unless
-from tests.helpers.streams import random_witnessed, real, streams
+from tests.helpers.streams import make_random_witnessed, real, streams
 
 BOUNDED: dict[str, Any] = {
     "perceptron": Perceptron(),
@@ -100,7 +100,7 @@ def test_no_bound_is_broken_on_many_streams(name: str) -> None:
     for seed in range(200):
         pick = np.random.default_rng(seed)
         rounds, shards = int(pick.integers(1, 6)), int(pick.integers(2, 12))
-        assert run_with(name, random_witnessed(seed), shards, rounds, MIXINGS[seed % 3], seed)[1] == [], seed
+        assert run_with(name, make_random_witnessed(seed), shards, rounds, MIXINGS[seed % 3], seed)[1] == [], seed
 
 
 def test_the_unweighted_count_can_exceed_the_bound() -> None:

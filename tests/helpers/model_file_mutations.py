@@ -53,7 +53,7 @@ def _learner(name: str) -> Any:
     return learners.make_learner(name).fit(learners.clip_to_range(name, X), y)
 
 
-def _named(name: str) -> Any:
+def _learn_named(name: str) -> Any:
     """With names of features, learned one example at a time."""
     model = learners.make_learner(name)
     for t in range(8):
@@ -129,15 +129,15 @@ def _bind(function: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
 
 FAMILIES: dict[str, dict[str, Callable[[], Any]]] = {
     "linear": {name: _bind(_learner, name) for name in LINEAR}
-    | {f"named-{name}": _bind(_named, name) for name in ("perceptron", "arow", "sgd-logistic-adagrad")},
+    | {f"named-{name}": _bind(_learn_named, name) for name in ("perceptron", "arow", "sgd-logistic-adagrad")},
     "voted": {name: _bind(_learner, name) for name in ["voted-perceptron"]}
-    | {"named": _bind(_named, "voted-perceptron")},
+    | {"named": _bind(_learn_named, "voted-perceptron")},
     "boolean": {name: _bind(_learner, name) for name in BOOLEAN}
-    | {f"named-{name}": _bind(_named, name) for name in ("elimination", "winnow", "rectangle")},
+    | {f"named-{name}": _bind(_learn_named, name) for name in ("elimination", "winnow", "rectangle")},
     "kernels": {name: _bind(_learner, name) for name in KERNELS}
     | {
         "three-classes": lambda: _fitted(lambda: novikoff.KernelPerceptron(budget=7)),
-        "named": _bind(_named, "kernel-perceptron"),
+        "named": _bind(_learn_named, "kernel-perceptron"),
     },
     "schemes": {name: _bind(_scheme, name) for name in multiclass_schemes.SCHEMES}
     | {"one-vs-all-sgd": _bind(_scheme, "one-vs-all", "sgd-logistic-adagrad")},
@@ -145,7 +145,7 @@ FAMILIES: dict[str, dict[str, Callable[[], Any]]] = {
         "binary": lambda: novikoff.Auto(shuffle=False).fit(*_table()),
         "classes": lambda: novikoff.Auto(shuffle=False).fit(*_table(3)),
         "shuffled": lambda: novikoff.Auto(passes=2).fit(*_table()),
-        "named": _bind(_named, "auto"),
+        "named": _bind(_learn_named, "auto"),
     },
     "network": {
         "plain": lambda: _fitted(lambda: novikoff.MultilayerPerceptron(hidden_layer_sizes=(3,))),
@@ -269,7 +269,7 @@ def change_names(rng: Any, sample: Sample, header: Any, tensors: dict[str, Any])
         tensors[a], tensors[b] = tensors[b], tensors[a]
 
 
-def _nested(depth: int) -> Any:
+def _nest_lists(depth: int) -> Any:
     value: Any = []
     for _ in range(depth):
         value = [value]
@@ -297,7 +297,7 @@ def change_header(rng: Any, sample: Sample, header: Any, tensors: dict[str, Any]
             holder[key]
         )
     elif way < 0.25:
-        holder[key] = _nested(int(rng.choice([3, 90, 400])))
+        holder[key] = _nest_lists(int(rng.choice([3, 90, 400])))
     elif way < 0.4 and type(holder[key]) is int:
         holder[key] += int(rng.integers(-2, 3))
     elif way < 0.5 and isinstance(holder[key], list) and holder[key]:
@@ -329,10 +329,10 @@ def mutant(sample: Sample, number: int) -> bytes:
         if not tensors or not header:
             break
     content = _build_content(header, tensors)
-    return content if rng.random() > 0.03 else _claiming(content, rng)
+    return content if rng.random() > 0.03 else _change_header(content, rng)
 
 
-def _claiming(content: bytes, rng: Any) -> bytes:
+def _change_header(content: bytes, rng: Any) -> bytes:
     """Return the arrays with a changed description in the header."""
     size = int.from_bytes(content[:8], "little")
     outer = json.loads(content[8 : 8 + size])

@@ -34,7 +34,7 @@ def csr(X: Any) -> Any:
     return sp.csr_matrix(X)
 
 
-def witnessed(seed: int, rows: int, columns: int, kind: str, noise: float, gap: float, repeats: int) -> Any:
+def make_witnessed(seed: int, rows: int, columns: int, kind: str, noise: float, gap: float, repeats: int) -> Any:
     """(X, y, u): a stream and a witness (bias first) that separates it by `gap` but for the noise."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, columns))
@@ -57,7 +57,7 @@ KINDS, NOISES, GAPS = ("gauss", "sign", "sparse", "scaled"), (0.0, 0.0, 0.1, 0.5
 @st.composite
 def streams(draw: st.DrawFn) -> Any:
     """Draw a stream with hypothesis, which shrinks failures to small streams."""
-    return witnessed(
+    return make_witnessed(
         draw(st.integers(0, 2**32 - 1)),
         draw(st.integers(1, 40)),
         draw(st.integers(1, 8)),
@@ -68,10 +68,10 @@ def streams(draw: st.DrawFn) -> Any:
     )
 
 
-def random_witnessed(seed: int) -> Any:
+def make_random_witnessed(seed: int) -> Any:
     """Generate a stream from one seed, for searches too large for hypothesis."""
     pick = np.random.default_rng(seed)
-    return witnessed(
+    return make_witnessed(
         seed,
         int(pick.integers(1, 60)),
         int(pick.integers(1, 12)),

@@ -22,11 +22,11 @@ Row = list[tuple[int, float]]
 
 
 def to_lower(text: str) -> str:
-    def one(c: str) -> str:
+    def lower_one(c: str) -> str:
         small = c.lower()
         return small if len(small) == 1 and len(small.encode()) == len(c.encode()) <= 2 else c
 
-    return "".join(map(one, text))
+    return "".join(map(lower_one, text))
 
 
 def iter_names(text: str, fmt: Any, seed: int) -> Iterator[tuple[str, int]]:

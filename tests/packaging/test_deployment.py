@@ -119,7 +119,7 @@ NO_SANDBOX = why_no_sandbox()
 
 
 @contextmanager
-def sandboxed(data: Path, arguments: list[str]) -> Iterator[tuple[dict[str, bool], int, subprocess.Popen[str]]]:
+def run_sandboxed(data: Path, arguments: list[str]) -> Iterator[tuple[dict[str, bool], int, subprocess.Popen[str]]]:
     """A server in the sandbox: what was denied there, its port, and its process."""
     command = [sys.executable, "-m", "novikoff", *arguments]
     sandbox = [*UNSHARE, "--kill-child", sys.executable, str(ROOT / "tests" / "sandbox.py"), str(data), *command]
@@ -171,7 +171,7 @@ def test_it_serves_from_a_read_only_system(tmp_path: Path, arguments: list[str])
     data.mkdir(mode=0o700)
     secret = auth.create_token(data, ["admin"], 1, "me")
     changed = {"/var/lib/novikoff": "/srv/data", "8000": "0"}
-    with sandboxed(data, [changed.get(one, one) for one in arguments]) as (denied, port, process):
+    with run_sandboxed(data, [changed.get(one, one) for one in arguments]) as (denied, port, process):
         executable = denied.pop("writable and executable memory")  # only newer kernels can forbid it
         assert all(denied.values()), denied
         assert executable or _kernel() < (6, 3)

@@ -124,7 +124,7 @@ def without_zeros(seed: int, rows: int = 60) -> tuple[Any, Any]:
     return X + 0.01, y
 
 
-def zeros_here_and_there(seed: int, rows: int = 60) -> tuple[Any, Any]:
+def make_rows_with_zeros(seed: int, rows: int = 60) -> tuple[Any, Any]:
     """Rows without zeros, rows with some, and rows of nothing else: at the beginning, inside and at the end."""
     X, y = real(seed, rows, columns=21)
     X[rows // 3 : rows // 2] += 0.01
@@ -140,7 +140,7 @@ def with_stored_zeros(X: Any) -> Any:
     return sp.csr_matrix((X.ravel(), every, np.arange(0, X.size + 1, columns)), X.shape)
 
 
-STREAMS = pytest.mark.parametrize("stream", [whole, real, without_zeros, zeros_here_and_there])
+STREAMS = pytest.mark.parametrize("stream", [whole, real, without_zeros, make_rows_with_zeros])
 
 
 @EVERYONE
@@ -238,7 +238,7 @@ WEIGHED = [
 
 @pytest.mark.parametrize("name", WEIGHED)
 def test_sample_weights_give_the_same_bytes_dense_and_sparse(name: str) -> None:
-    X, y = zeros_here_and_there(7)
+    X, y = make_rows_with_zeros(7)
     X = clip_to_range(name, X)
     weights = np.random.default_rng(7).choice([0.0, 0.5, 1.0, 2.0], len(y))
     dense = make_learner(name, passes=2).fit(X, y, sample_weight=weights)

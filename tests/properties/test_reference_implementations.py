@@ -28,7 +28,7 @@ class Reference:
     def score(self, x: Any) -> float:
         return dot_in_order(x, self.w[: self.n]) + float(self.s.fit_intercept) * self.w[self.n]
 
-    def touched(self, x: Any) -> list[int]:
+    def list_slots(self, x: Any) -> list[int]:
         """The weights of the terms that are there, and the bias."""
         return [*(j for j, v in enumerate(x) if v != 0), self.n]
 
@@ -167,14 +167,14 @@ class ReferenceLazyDecay(ReferenceSGD):
         super().__init__(model, columns)
         self.seen, self.sums = [0.0] * (columns + 1), [0.0] * (columns + 1)
 
-    def soft(self, j: int) -> float:
+    def shrink(self, j: int) -> float:
         v, pull = self.w[j], self.shift - self.seen[j]
         return max(0.0, v - pull) if v > 0 else min(0.0, v + pull)
 
     def score(self, x: Any) -> float:
         if self.s.l1 > 0:
-            for j in self.touched(x):
-                self.w[j], self.seen[j] = self.soft(j), self.shift
+            for j in self.list_slots(x):
+                self.w[j], self.seen[j] = self.shrink(j), self.shift
         return super().score(x) * self.scale
 
     def learn(self, x: Any, y: float, s: float, wrong: bool) -> None:
@@ -187,10 +187,10 @@ class ReferenceLazyDecay(ReferenceSGD):
         self.scale /= 1 + r * self.s.l2
         self.area += self.scale
 
-    def final(self) -> list[float]:
+    def final_weights(self) -> list[float]:
         if self.s.average:
             return [(self.area * v - u) / self.t for v, u in zip(self.w, self.sums, strict=True)]
-        return [self.scale * (self.soft(j) if self.s.l1 > 0 else self.w[j]) for j in range(self.n + 1)]
+        return [self.scale * (self.shrink(j) if self.s.l1 > 0 else self.w[j]) for j in range(self.n + 1)]
 
 
 class ReferenceLazyAdaGrad(ReferenceSGD):
@@ -211,7 +211,7 @@ class ReferenceLazyAdaGrad(ReferenceSGD):
         return math.copysign(max(0.0, size), w), -w * change / (rho * l2)
 
     def score(self, x: Any) -> float:
-        for j in self.touched(x):
+        for j in self.list_slots(x):
             w, more = self.made_up(j)
             self.w[j], self.sums[j], self.seen[j] = w, self.sums[j] + more, self.steps
         return super().score(x)
@@ -224,7 +224,7 @@ class ReferenceLazyAdaGrad(ReferenceSGD):
                 self.w[j] += self.s.learning_rate * (g * v) / math.sqrt(self.G[j])
         self.steps = float(self.t)
 
-    def final(self) -> list[float]:
+    def final_weights(self) -> list[float]:
         made_up = [self.made_up(j) for j in range(self.n + 1)]
         if self.s.average:
             return [(u + more) / self.t for u, (_, more) in zip(self.sums, made_up, strict=True)]
@@ -284,7 +284,7 @@ def test_lazy_updates_equal_their_reference_to_the_last_bit(name: str, stream: A
         X, y = stream(2, rows=rows)
         model = make_learner(name).fit(form(X), y)
         reference: Any = LAZY[name](model, X.shape[1]).run(X, y)
-        assert weights(model) == reference.final()
+        assert weights(model) == reference.final_weights()
         assert model.ledger_.mistakes == reference.mistakes
 
 

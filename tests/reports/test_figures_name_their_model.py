@@ -204,15 +204,15 @@ def test_the_figures_of_an_ensemble_are_those_of_the_saved_model(kind: Any) -> N
 # --- A run whose errors are few, and whose model is bad ---
 
 
-def in_order(kind: Any, **settings: Any) -> Any:
+def learn_in_order(kind: Any, **settings: Any) -> Any:
     """A learner that takes examples in the order in which they are given."""
     return kind(**settings, **({"shuffle": False} if "shuffle" in kind._setting_defaults() else {}))
 
 
 SORTED = {
-    "kesler(perceptron)": lambda: in_order(Kesler, estimator=in_order(Perceptron)),
-    "kesler(sgd)": lambda: in_order(Kesler, estimator=in_order(SGD, loss="hinge", learning_rate=1.0)),
-    "one-vs-all(perceptron)": lambda: in_order(OneVsAll, estimator=in_order(Perceptron)),
+    "kesler(perceptron)": lambda: learn_in_order(Kesler, estimator=learn_in_order(Perceptron)),
+    "kesler(sgd)": lambda: learn_in_order(Kesler, estimator=learn_in_order(SGD, loss="hinge", learning_rate=1.0)),
+    "one-vs-all(perceptron)": lambda: learn_in_order(OneVsAll, estimator=learn_in_order(Perceptron)),
 }
 
 

@@ -40,11 +40,11 @@ class Customer(threading.Thread):
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as line:
             next_at = time.monotonic()
             while time.monotonic() < self.until and not self.problems:
-                self._one(line)
+                self._send_one(line)
                 next_at = max(next_at + self.pause, time.monotonic() - 1.0)
                 time.sleep(max(0.0, next_at - time.monotonic()))
 
-    def _one(self, line: http.client.HTTPConnection) -> None:
+    def _send_one(self, line: http.client.HTTPConnection) -> None:
         how = self.rng.random()
         if how < 0.5:
             self.ids.append(self._ask(line, "predict", {"features": self._x()})["id"])
@@ -80,7 +80,7 @@ class Customer(threading.Thread):
         return {f"f{self.rng.randrange(500)}": self.rng.gauss(0, 1) for _ in range(10)}
 
 
-def resident(number: int) -> float:
+def measure_resident(number: int) -> float:
     """Megabytes."""
     pages = int(Path(f"/proc/{number}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
@@ -117,7 +117,7 @@ def test_mixed_traffic_keeps_memory_and_ledgers_stable(tmp_path: Path) -> None:
         sizes = []
         while time.monotonic() < until:
             time.sleep(SECONDS / 60)
-            sizes.append(resident(server.number))
+            sizes.append(measure_resident(server.number))
         for customer in customers:
             customer.join()
             assert customer.problems == []

@@ -89,7 +89,7 @@ def test_millions_of_examples_keep_their_digits() -> None:
     assert 0.0999 < low < 0.1 < high < 0.1001
 
 
-def constant(rng: np.random.Generator, past: np.ndarray) -> np.ndarray:
+def bet_constant(rng: np.random.Generator, past: np.ndarray) -> np.ndarray:
     return np.full(len(past), 0.1)
 
 
@@ -127,7 +127,7 @@ def mixture(grid, S, t, mean, sign) -> np.ndarray:
     return total
 
 
-@pytest.mark.parametrize("kind", [constant, learning_curve, drift, adversary])
+@pytest.mark.parametrize("kind", [bet_constant, learning_curve, drift, adversary])
 def test_the_mean_error_leaves_the_interval_no_more_often_than_stated(kind) -> None:
     wrong, probabilities = simulate(kind, 1)
     t = np.arange(1, LENGTH + 1)
@@ -148,7 +148,7 @@ def test_simulated_violations_are_those_of_the_bound_itself() -> None:
 
 def test_a_fixed_sample_bound_fails_when_it_is_looked_at_all_the_time() -> None:
     """Clopper and Pearson at 95 % after every example: why an any-time bound is needed."""
-    wrong, _ = simulate(constant, 3)
+    wrong, _ = simulate(bet_constant, 3)
     ends = {}
     broken = 0
     for row in wrong[:60]:

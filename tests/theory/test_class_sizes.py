@@ -26,7 +26,7 @@ def cube(n: int) -> list[tuple[int, ...]]:
     return list(itertools.product((0, 1), repeat=n))
 
 
-def where(n: int, holds: Callable[[tuple[int, ...]], object]) -> Function:
+def list_where(n: int, holds: Callable[[tuple[int, ...]], object]) -> Function:
     return frozenset(x for x in cube(n) if holds(x))
 
 
@@ -35,7 +35,7 @@ def terms(n: int, least: int = 0, most: int | None = None) -> list[Function]:
     chosen = (
         c for c in itertools.product((0, 1, 2), repeat=n) if least <= n - c.count(2) <= (n if most is None else most)
     )
-    return [where(n, lambda x, c=c: all(w in (2, v) for v, w in zip(x, c, strict=True))) for c in chosen]
+    return [list_where(n, lambda x, c=c: all(w in (2, v) for v, w in zip(x, c, strict=True))) for c in chosen]
 
 
 def unions(parts: list[Function], most: int | None = None) -> set[Function]:
@@ -76,10 +76,10 @@ def list_functions(n: int) -> dict[str, Iterable[Function]]:
     return {
         "conjunctions": terms(n),
         "disjunctions": [frozenset(points) - one for one in terms(n)],
-        "monotone-conjunctions": [where(n, lambda x, c=c: all(map(int.__ge__, x, c))) for c in points],
-        "monotone-disjunctions": [where(n, lambda x, c=c: any(map(int.__and__, x, c))) for c in points],
-        "parities": [where(n, lambda x, c=c: sum(a * b for a, b in zip(x, c, strict=True)) % 2) for c in points],
-        "symmetric-functions": [where(n, lambda x, c=c: c >> sum(x) & 1) for c in range(2 ** (n + 1))],
+        "monotone-conjunctions": [list_where(n, lambda x, c=c: all(map(int.__ge__, x, c))) for c in points],
+        "monotone-disjunctions": [list_where(n, lambda x, c=c: any(map(int.__and__, x, c))) for c in points],
+        "parities": [list_where(n, lambda x, c=c: sum(a * b for a, b in zip(x, c, strict=True)) % 2) for c in points],
+        "symmetric-functions": [list_where(n, lambda x, c=c: c >> sum(x) & 1) for c in range(2 ** (n + 1))],
         "monotone-functions": [
             one for one in everything if all(y in one for x in one for y in points if all(map(int.__le__, x, y)))
         ],

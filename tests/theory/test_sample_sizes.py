@@ -78,17 +78,21 @@ def test_the_binomial_tail_equals_exact_fractions(many: int, mistakes: int, perc
 def test_interval_ends_are_rounded_outward(many: int, mistakes: int, delta: float) -> None:
     k = min(mistakes, many)
 
-    def at_most(count: int, p: Fraction) -> Fraction:
+    def probability_at_most(count: int, p: Fraction) -> Fraction:
         return sum((math.comb(many, i) * p**i * (1 - p) ** (many - i) for i in range(count + 1)), Fraction(0))
 
     high, low = (f(mistakes=k, examples=many, delta=delta) for f in (binomial.upper, binomial.lower))
     limit, tiny = Fraction(repr(delta)), 1 + Fraction(1, 10**12)
     if k < many:
-        assert at_most(k, Fraction(high)) <= limit <= at_most(k, Fraction(high) / tiny)
+        assert probability_at_most(k, Fraction(high)) <= limit <= probability_at_most(k, Fraction(high) / tiny)
     else:
         assert high == 1.0
     if k > 0:
-        assert 1 - at_most(k - 1, Fraction(low)) <= limit <= 1 - at_most(k - 1, Fraction(low) * tiny)
+        assert (
+            1 - probability_at_most(k - 1, Fraction(low))
+            <= limit
+            <= 1 - probability_at_most(k - 1, Fraction(low) * tiny)
+        )
     else:
         assert low == 0.0
 

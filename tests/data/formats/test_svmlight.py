@@ -38,13 +38,13 @@ def reference_rows(content: bytes) -> tuple[list[Any], dict[int, str]]:
         if not words:
             continue
         try:
-            rows.append(one(words))
+            rows.append(parse_line(words))
         except ValueError as problem:
             bad[number] = str(problem)
     return rows, bad
 
 
-def one(words: list[bytes]) -> Any:
+def parse_line(words: list[bytes]) -> Any:
     if b"," in words[0]:
         for part in words[0].split(b","):
             if not NUMBER.match(part):

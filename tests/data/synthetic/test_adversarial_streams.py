@@ -90,7 +90,7 @@ SLOW = ("kernel-perceptron", "auto")
 """Learners whose kernels are compiled for this test only."""
 
 
-def takes(learner: str, points: Any) -> bool:
+def accepts_points(learner: str, points: Any) -> bool:
     return bool((clip_to_range(learner, points) == points).all())
 
 
@@ -100,7 +100,7 @@ def takes(learner: str, points: Any) -> bool:
         pytest.param(one, name, marks=[pytest.mark.slow] * (one in SLOW))
         for one in ALL_LEARNERS
         for name in SHATTERED_SETS
-        if takes(one, get_shattered_set(name, 6))
+        if accepts_points(one, get_shattered_set(name, 6))
     ],
 )
 def test_every_learner_errs_on_every_point(learner: str, name: str) -> None:

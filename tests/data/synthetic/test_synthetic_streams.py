@@ -95,7 +95,7 @@ def literals_at(truth: Any, t: int) -> Any:
     return [phase.literals for phase in truth.phases if phase.start <= t][-1]
 
 
-def plain(literals: Any, needs: Any, x: Any) -> bool:
+def evaluate_literally(literals: Any, needs: Any, x: Any) -> bool:
     """Evaluate the concept literally."""
     truths = [[(x[abs(a) - 1] == 1) == (a > 0) for a in group] for group in literals]
     if needs is None:
@@ -112,7 +112,7 @@ def test_labels_follow_the_concept_up_to_noise(case: Any) -> None:
     assert X.shape == (truth.examples, truth.n)
     assert (X.dtype, y.dtype, set(X.data) - {1.0}) == (np.float32, np.int8, set())
     assert X.has_canonical_format
-    right = [1 if plain(literals_at(truth, t), needs, x) else -1 for t, x in enumerate(X.toarray())]
+    right = [1 if evaluate_literally(literals_at(truth, t), needs, x) else -1 for t, x in enumerate(X.toarray())]
     wrong = y != right
     assert truth.flipped == stream.count_flipped() == wrong.sum()
     for t in range(truth.examples + 1):

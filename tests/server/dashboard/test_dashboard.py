@@ -43,7 +43,7 @@ def server(fork_server: ForkServer, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def guarded(fork_server: ForkServer, tmp_path: Path) -> Iterator[tuple[str, str]]:
+def token_server(fork_server: ForkServer, tmp_path: Path) -> Iterator[tuple[str, str]]:
     """The address of a server that asks for a token, and one that it takes."""
     (tmp_path / "data").mkdir()
     token = auth.create_token(tmp_path / "data", ["admin"], None, "me")
@@ -321,8 +321,8 @@ def test_a_lost_connection_is_reported_and_restored(server: str, window: Any) ->
     read_text(window, "#made-of", "of 5 examples")
 
 
-def test_a_token_is_requested_and_stored_in_the_tab(guarded: tuple[str, str], window: Any) -> None:
-    url, token = guarded
+def test_a_token_is_requested_and_stored_in_the_tab(token_server: tuple[str, str], window: Any) -> None:
+    url, token = token_server
     window.goto(url)
     read_text(window, "#token-said", "[Tt]oken", broken=True)
     read_text(window, "#line", "^Not live")

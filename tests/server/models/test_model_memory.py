@@ -33,7 +33,7 @@ def attack(labels: int = 300, lines: int = 60, features: int = 100) -> list[tupl
     return first + [({f"{k} {j}": 1.0 for j in range(features)}, "label 1") for k in range(lines)]
 
 
-def resident(server: Server) -> int:
+def measure_resident(server: Server) -> int:
     text = Path(f"/proc/{server.number}/status").read_text()
     return int(text.split("VmRSS:")[1].split()[0]) * 1024
 
@@ -224,7 +224,7 @@ def test_pending_features_and_labels_count_together() -> None:
     assert 0 < refused < 60
 
 
-def backed_up(folder: Path) -> bool:
+def is_backed_up(folder: Path) -> bool:
     """Whether the journal names a file of the model."""
     with open_read_only(folder) as on:
         return on.execute("SELECT checkpoint FROM models").fetchone()[0] == 2
@@ -243,7 +243,7 @@ def test_backups_and_data_are_readable_by_their_owner_only(fork_server: ForkServ
             server.learn({"a": 1.0}, "x")
             server.learn({"a": 1.0}, "y")
             until = time.monotonic() + 10
-            while not backed_up(folder) and time.monotonic() < until:
+            while not is_backed_up(folder) and time.monotonic() < until:
                 time.sleep(0.02)
             files = [path for path in folder.rglob("*") if path.is_file()]
             assert {"journal.sqlite", "journal.sqlite-wal"} <= {path.name for path in files}

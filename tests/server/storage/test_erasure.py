@@ -373,7 +373,7 @@ def test_examples_leave_the_journal_though_nothing_new_is_learned(fork_server: F
         on.execute("UPDATE entries SET time = time + 900 * 86400 WHERE position > 8")  # the clock was wrong
     on.close()
 
-    def left() -> list[int]:
+    def list_left() -> list[int]:
         with sqlite3.connect(folder / journal.JOURNAL_FILE) as on:
             found = [n for (n,) in on.execute("SELECT position FROM entries ORDER BY position")]
             assert found == [n for (n,) in on.execute("SELECT position FROM sources ORDER BY position")]
@@ -384,9 +384,9 @@ def test_examples_leave_the_journal_though_nothing_new_is_learned(fork_server: F
 
     with run_server(fork_server, folder, *often, "--retain-days", "1") as server:
         deadline = time.monotonic() + 30
-        while left() != [8, 9, 10] and time.monotonic() < deadline:
+        while list_left() != [8, 9, 10] and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert left() == [8, 9, 10]
+        assert list_left() == [8, 9, 10]
         assert weights(server, clients.headers["shop"]) == before
         server.stop()
     for k in range(7):
