@@ -176,7 +176,7 @@ def test_files_are_mapped_as_arrays_are(tmp_path: Path, capsys: pytest.CaptureFi
     loaded = novikoff.load(model)
     assert loaded.ledger_.mistake_times.tolist() == direct.ledger_.mistake_times.tolist()
     assert (loaded.coef_ == direct.coef_).all()
-    streamed, read_labels = novikoff.read(path, feature_map="poly:2").whole()
+    streamed, read_labels = novikoff.read(path, feature_map="poly:2").to_arrays()
     assert (streamed.toarray() == mapped.toarray()).all()
     assert read_labels.tolist() == y.tolist()
 

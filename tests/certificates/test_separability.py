@@ -187,7 +187,7 @@ def test_constant_empty_and_equal_columns_do_not_change_the_answer(bias: bool) -
 
 
 def test_a_single_label_is_separable() -> None:
-    X, y = orthonormal(20).whole()
+    X, y = orthonormal(20).to_arrays()
     proof = separable(X, y, fit_intercept=False)
     assert isinstance(proof, Separable)
     assert proof.allowance == pytest.approx(20)  # and the Perceptron makes them all
@@ -219,14 +219,14 @@ def test_xor_repeats_its_weights() -> None:
 @pytest.mark.parametrize("name", CONCEPTS)
 def test_separability_of_concepts_is_as_documented(name: str) -> None:
     size = {} if name in ("linear-threshold", "rectangle") else {"n": 30}
-    X, y = CONCEPTS[name](examples=1500, **size).whole()
+    X, y = CONCEPTS[name](examples=1500, **size).to_arrays()
     proof = separable(X, y)
     assert proof.separable == (name in ("conjunction", "disjunction", "m-of-n", "linear-threshold"))
     assert proof.check(X, y)
 
 
 def test_the_perceptron_makes_no_more_mistakes_than_the_proof_allows() -> None:
-    X, y = CONCEPTS["m-of-n"](examples=2000, n=40).whole()
+    X, y = CONCEPTS["m-of-n"](examples=2000, n=40).to_arrays()
     proof = separable(X, y)
     assert isinstance(proof, Separable)
     assert Perceptron(passes=200).fit(X, y).ledger_.mistakes <= proof.allowance
@@ -249,7 +249,7 @@ def test_the_margin_is_nearly_the_widest() -> None:
 def test_dense_sparse_and_data_frames_give_the_same_answer() -> None:
     import pandas as pd
 
-    X, y = CONCEPTS["k-cnf"](examples=500, n=20).whole()
+    X, y = CONCEPTS["k-cnf"](examples=500, n=20).to_arrays()
     proofs = [separable(Z, y).as_dict() for Z in (X, X.toarray(), pd.DataFrame(X.toarray()), X.tocoo())]
     assert proofs[0] == proofs[1] == proofs[2] == proofs[3]
 
@@ -258,7 +258,7 @@ def test_dense_sparse_and_data_frames_give_the_same_answer() -> None:
 
 
 def test_a_changed_combination_fails_verification() -> None:
-    X, y = CONCEPTS["dnf"](examples=800, n=12).whole()
+    X, y = CONCEPTS["dnf"](examples=800, n=12).to_arrays()
     proof = separable(X, y)
     assert isinstance(proof, NotSeparable)
     rows, counts = proof.rows, proof.counts
@@ -278,7 +278,7 @@ def test_a_changed_combination_fails_verification() -> None:
 
 
 def test_a_changed_separator_fails_verification() -> None:
-    X, y = CONCEPTS["linear-threshold"](examples=300, n=6).whole()
+    X, y = CONCEPTS["linear-threshold"](examples=300, n=6).to_arrays()
     proof = separable(X, y)
     assert isinstance(proof, Separable)
     for j in range(len(proof.witness)):
@@ -320,7 +320,7 @@ def test_invalid_proofs_are_refused() -> None:
 
 
 def test_undecided_reports_what_was_tried_and_claims_nothing() -> None:
-    X, y = CONCEPTS["xor"](examples=1000, n=20).whole()
+    X, y = CONCEPTS["xor"](examples=1000, n=20).to_arrays()
     proof = separable(X, y, passes=1, time_limit=1e-9)
     assert isinstance(proof, Undecided)
     assert proof.separable is None

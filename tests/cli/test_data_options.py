@@ -118,7 +118,7 @@ def test_interactions_of_long_lines_are_limited(folder: Path, block: int) -> Non
     rows = [f"1 |a {' '.join(f'f{j}' for j in rng.choice(10**6, n, replace=False))}" for n in sizes]
     Path("long.vw").write_text("\n".join(rows))
     files = novikoff.read("long.vw", interactions=("aa",), hash_bits=24, block=block, bad_lines="skip")
-    X, _ = files.whole()
+    X, _ = files.to_arrays()
     fits = [n for n in sizes if n * (n - 1) // 2 <= 1 << 18]
     assert files.skipped == {"interactions": len(sizes) - len(fits)}
     counts = np.asarray(np.abs(X).sum(axis=1)).ravel().tolist()  # nothing is lost where slots are shared

@@ -180,7 +180,7 @@ def output_hypothesis(model: Any, X: Any, y: Any) -> None:
         model.hypothesis_.predict(X)
 
 
-def run_other_learners() -> None:
+def others() -> None:
     """What is neither: regression of ranks, networks, kernels, trees, support vector machines, combinations."""
     from novikoff import (
         AdaBoost,

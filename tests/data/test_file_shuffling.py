@@ -298,7 +298,7 @@ def test_learn_and_fit_learn_the_same_sequence(folder: Path, tmp_path: Path) -> 
     path, model = sorted_file(tmp_path / "d.svm", "svmlight"), tmp_path / "m.model"
     options = ["--shuffle", "--random-state", "4", "--passes", "3", "--learner", "perceptron", "--quiet"]
     assert main(["learn", str(path), *options, "--save", str(model)]) == 0
-    X, y = novikoff.read(path).whole()
+    X, y = novikoff.read(path).to_arrays()
     fitted, learned = novikoff.Perceptron(passes=3, random_state=4).fit(X, y), novikoff.load(model)
     assert learned.ledger_.as_dict() == fitted.ledger_.as_dict()
     assert (learned.coef_ == fitted.coef_).all()

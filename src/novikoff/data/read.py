@@ -64,7 +64,7 @@ class DataFiles:
             self.names = list(before.names.columns)
         return width
 
-    def whole(self) -> tuple[Any, NDArray[Any]]:
+    def to_arrays(self) -> tuple[Any, NDArray[Any]]:
         """Return all rows as one matrix, and their labels."""
         parts = MatrixBuilder(sum(os.path.getsize(t) for t in self.titles if Path(t).is_file()))
         reading = DataReader(self.titles, self.options)
@@ -112,14 +112,14 @@ def read(
 ) -> DataFiles:
     """Read examples from files or built-in streams, like the command line does.
 
-    Iterate for batches to pass to partial_fit, or call `whole()` for one matrix and its labels. `features` is the
+    Iterate for batches to pass to partial_fit, or call `to_arrays()` for one matrix and its labels. `features` is the
     number of columns where the format does not determine it (svmlight, names without hashing): without it the files
     are read twice.
 
     >>> import tempfile, pathlib, novikoff
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "tiny.svm"
     >>> _ = path.write_text("+1 1:0.5 3:2\\n-1 2:1\\n")
-    >>> X, y = novikoff.read(path).whole()
+    >>> X, y = novikoff.read(path).to_arrays()
     >>> X.toarray().tolist(), y.tolist()
     ([[0.0, 0.5, 0.0, 2.0], [0.0, 0.0, 1.0, 0.0]], [1, -1])
     >>> model = novikoff.Perceptron()

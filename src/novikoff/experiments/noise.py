@@ -110,7 +110,7 @@ def _build_learners(k: int, average: bool) -> dict[str, Any]:
 
 
 def _run_point(stream: RandomStream, examples: int) -> dict[str, Value]:
-    (X, y), truth = stream.whole(), stream.truth
+    (X, y), truth = stream.to_arrays(), stream.truth
     scores = X @ _true_weights(truth)[1:] + _true_weights(truth)[0]
     loss = float(np.maximum(0.0, 1.0 - y * scores)[:examples].sum())
     point: dict[str, Value] = {"flipped": stream.count_flipped(examples)}

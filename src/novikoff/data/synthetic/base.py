@@ -56,7 +56,7 @@ class SyntheticStream(ABC):
         blocks = self.blocks() if size is None else _rebatch(self.blocks(), size)
         return ((self._matrix(rows), y) for rows, y in blocks)
 
-    def whole(self) -> tuple[Any, NDArray[np.int8]]:
+    def to_arrays(self) -> tuple[Any, NDArray[np.int8]]:
         """Return the whole stream as one matrix, and its labels."""
         rows, y = _concatenate_blocks(list(self.blocks()))
         return self._matrix(rows), y
