@@ -41,7 +41,7 @@ def test_columns_are_numbered_without_gaps(degree: int, repeated: bool) -> None:
 
 
 def map_dense(chosen: MapSpec, rows: Any, features: int) -> Any:
-    """All rows mapped, as a dense array."""
+    """Return all mapped rows as a dense array."""
     count = len(rows.starts) - 1 if isinstance(rows, Sparse) else len(rows.values) // rows.width
     out, seen = np.zeros((count, chosen.columns(features)), rows.values.dtype), 0
     for piece, start, stop in Mapper(chosen).pieces(rows, features):
@@ -323,7 +323,7 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
 def test_an_explicit_map_equals_the_kernel_perceptron(
     kernel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Prediction for prediction; the rounding of roots decides nothing on these numbers."""
+    """All predictions are equal; the rounding of roots does not matter for these numbers."""
     rng = np.random.default_rng(1)
     path = tmp_path / "d.csv"
     X = rng.standard_normal((80, 3))

@@ -118,7 +118,7 @@ ONE_BY_ONE = [
 
 
 def make_next_example(model: Any, k: int) -> tuple[dict[str, float], Any, list[Any]]:
-    """New features each time, and now and then a new label where the model takes many."""
+    """Return an example with new features, and with a new label at times if the model allows it."""
     x = {f"feature {k} {j}": 1.0 + j for j in range(30)} | {"all": 1.0}
     many = not isinstance(model, (Perceptron, AROW, SGD, BinaryAuto, VotedPerceptron, KernelPerceptron))
     label: Any = f"a/{k // 7}/{k % 2}" if many else f"{k % 2}"
@@ -237,7 +237,7 @@ def test_learn_names_the_row_of_a_name_or_reports_too_many_bits(tmp_path: Path) 
 
 @pytest.fixture
 def large_machine(monkeypatch: Any) -> None:
-    """Half of the memory is 64 GiB."""
+    """Pretend that half of the memory is 64 GiB."""
     monkeypatch.delenv(ml.ENVIRONMENT_VARIABLE, raising=False)
     monkeypatch.setattr(ml, "default_memory", lambda share: int(share * (128 << 30)))
 

@@ -84,7 +84,7 @@ def test_every_number_is_rounded_outward(stream: Any, bias: bool, kind: Any) -> 
 
 
 def check_soundness(seed: int) -> int:
-    """A small stream with its certificate: each bound at least what its formula gives for the exact numbers."""
+    """Check that each bound of a small stream is at least the value of its formula for the exact numbers."""
     rng = np.random.default_rng(seed)
     rows, columns = int(rng.integers(2, 9)), int(rng.integers(1, 4))
     X = rng.integers(-3, 4, (rows, columns)) / rng.choice([1.0, 3.0, 10.0])
@@ -130,7 +130,7 @@ def test_no_certificate_of_a_hundred_thousand_claims_more_than_is_true(start: in
 
 
 def sharper_hinge_bound(u: Any, Z: Any, y: Any, radius: float) -> float:
-    """The sharper hinge bound for u, plainly."""
+    """Compute the sharper hinge bound for u from its definition."""
     loss = np.maximum(0.0, 1.0 - y * (Z @ u)).sum()
     a = radius**2 * (u @ u)
     return float((a + 2 * loss + math.sqrt(a * a + 4 * a * loss)) / 2)

@@ -33,7 +33,7 @@ FORMS = ["linear", "poly:3:0.5:0.25", "rbf:0.7", "conjunctions", "2*rbf:0.3*line
 
 
 def exact(name: str, x: Any, z: Any) -> Decimal:
-    """The true value, to 60 digits."""
+    """Return the true value, to 60 digits."""
     s = sum((Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, z, strict=True)), Fraction(0))
     apart = sum(((Fraction(float(a)) - Fraction(float(b))) ** 2 for a, b in zip(x, z, strict=True)), Fraction(0))
 
@@ -117,7 +117,7 @@ def test_kernel_values_that_overflow_claim_nothing() -> None:
 
 
 def circle(rows: int = 80) -> Any:
-    """x₁² + x₂² ≤ 1, with a gap around it."""
+    """Draw points labelled by x₁² + x₂² ≤ 1, with a gap around the circle."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-2.0, 2.0, (rows, 2))
     apart = np.abs((X**2).sum(axis=1) - 1.0) > 0.3

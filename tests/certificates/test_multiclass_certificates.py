@@ -62,7 +62,7 @@ def unpack_witness(packed: dict[str, Any], columns: int) -> Any:
 
 
 def pairs(name: str, labels: list[Any], one: Any) -> list[tuple[Any, Any]]:
-    """The preferences of an example, as columns of weights that stand against each other: tuples of columns."""
+    """Return the preferences of an example: tuples of the weight columns that are compared."""
     number = {label: c for c, label in enumerate(labels)}
     if name.startswith("kesler"):
         return [((number[one],), (c,)) for c in range(len(labels)) if c != number[one]]
@@ -90,12 +90,12 @@ def stretch(name: str, labels: list[Any]) -> int:
 
 
 def mark_slow_except(names: Iterable[str], *some: str) -> list[Any]:
-    """All of them, those that are not among some in the slow set."""
+    """Return all names; mark those that are not in `some` as slow."""
     return [name if name in some else mark_slow(name) for name in names]
 
 
 def mark_slow(name: str) -> Any:
-    """For the slow set: what it has compiled is for this scheme alone."""
+    """Mark a scheme as slow: its kernels are compiled for this test alone."""
     return pytest.param(name, marks=pytest.mark.slow)
 
 
@@ -121,7 +121,7 @@ class Truth:
 
 
 def make_small_stream(name: str, seed: int) -> tuple[Any, Any]:
-    """A small stream of small fractions with labels for this scheme."""
+    """Make a small stream of simple fractions with labels for this scheme."""
     rng = np.random.default_rng(seed)
     rows, classes = int(rng.integers(2, 9)), int(rng.integers(2, 5))
     X, y = draw_labelled(name, seed, rows=rows, classes=classes, columns=int(rng.integers(1, 4)))
@@ -130,7 +130,7 @@ def make_small_stream(name: str, seed: int) -> tuple[Any, Any]:
 
 
 def check_soundness(name: str, seed: int) -> int:
-    """Each number at least what is exact, each bound at least what its formula gives for the exact numbers."""
+    """Check that no number is below the exact one, and no bound below its formula for the exact numbers."""
     X, y = make_small_stream(name, seed)
     model = make_scheme(name, Perceptron(fit_intercept=bool(seed % 2), passes=1 + seed % 2)).fit(X, y)
     document = certify(model, X, y, search_effort=1.0 if seed % 40 == 0 else 1e-5).document
@@ -175,7 +175,7 @@ def test_no_certificate_of_ten_thousand_claims_more_than_is_true(name: str, star
 
 
 def check_column_sums(name: str, seed: int) -> int:
-    """The mistakes of every column, and of the whole, within what is allowed."""
+    """Check that the mistakes of each column, and their sum, are within the bounds."""
     X, y = make_small_stream(name, seed)
     model = make_scheme(
         name, Perceptron(fit_intercept=bool(seed % 2), tie=("positive", "negative")[seed // 2 % 2])
@@ -365,7 +365,7 @@ def test_the_order_of_a_label_set_does_not_change_the_fingerprint() -> None:
 
 
 def test_duplicate_features_are_measured_as_their_sum() -> None:
-    """Also in a row that comes after one that needs no tidying."""
+    """This also holds in a row after one that is canonical already."""
     X = sp.csr_matrix((np.ones(4), np.array([0, 1, 0, 0]), np.array([0, 2, 4])), shape=(2, 2))
     parts = list(canonicalize_batches([(validation.validate_batch(X).rows, np.array([1, -1], np.int8))], 2))
     assert [count_rows(rows) for rows, _ in parts] == [1, 1]

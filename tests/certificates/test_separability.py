@@ -35,7 +35,7 @@ XOR = [0, 1, 1, 0]
 
 
 def sign_rows(X: Any, y: Any, bias: bool) -> list[list[Fraction]]:
-    """sign·(1, x), exactly."""
+    """Return sign·(1, x), exactly."""
     dense = X.toarray() if sp.issparse(X) else np.asarray(X, np.float64)
     top = max(y)
     return [
@@ -56,7 +56,7 @@ def is_separable_exactly(rows: list[list[Fraction]]) -> bool:
 
 
 def confirm_proof(X: Any, y: Any, proof: Any, bias: bool) -> None:
-    """That the proof proves what it says: by the definitions, in fractions."""
+    """Check a proof against the definitions, in fractions."""
     rows = sign_rows(X, y, bias)
     if isinstance(proof, Separable):
         u = [Fraction(v) for v in proof.witness.tolist()]
@@ -485,7 +485,7 @@ def test_real_data_without_its_contradictions() -> None:
 
 
 def make_large_stream(*, real: bool, noise: float, gap: float) -> tuple[Any, Any]:
-    """10⁵ × 10³, up to 20 terms a row."""
+    """Make a stream of 10⁵ rows and 10³ columns, with up to 20 terms a row."""
     rng = np.random.default_rng(0)
     columns = rng.integers(0, 1000, 2 * 10**6)
     values = rng.random(2 * 10**6).astype(np.float32) if real else np.ones(2 * 10**6, np.float32)

@@ -31,7 +31,7 @@ ROWS, TERMS, FEATURES = (600, 8, 60) if JIT_DISABLED else (6000, 12, 400)
 
 
 def planes(order: str, noise: float, rows: int = ROWS) -> tuple[Any, Any]:
-    """Sparse rows with labels by a plane; with no noise, only those that keep away from it."""
+    """Draw sparse rows labelled by a plane; without noise, keep only rows at a distance from it."""
     rng = np.random.default_rng(0)
     columns = np.sort(rng.random((2 * rows, FEATURES)).argsort(axis=1)[:, :TERMS], axis=1)
     values = rng.standard_normal(columns.shape).astype(np.float32)
@@ -46,7 +46,7 @@ def planes(order: str, noise: float, rows: int = ROWS) -> tuple[Any, Any]:
 
 @pytest.fixture
 def small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Room for an eighth of the examples, and a budget as long streams have it."""
+    """Limit the buffers to an eighth of the examples, and the budget to that of long streams."""
     monkeypatch.setattr(sampling, "MAX_SAMPLE_TERMS", ROWS * TERMS // 8)
     monkeypatch.setattr(sampling, "CHUNK_ROWS", 16)
     monkeypatch.setattr(shuffle_buffer, "CHUNK_TERMS", ROWS * TERMS // 8)
@@ -61,7 +61,7 @@ def get_bound(X: Any, y: Any, theorem: str, budget: float = 1.0) -> float:
 
 @pytest.mark.parametrize("learner", [Perceptron, lambda: PNormPerceptron(p=3.0)])
 def test_measurements_of_a_file_equal_those_of_the_data(learner: Any, small_buffers: None) -> None:
-    """Zeros are not written to the file; that they are there, or a feature twice, must not show."""
+    """Explicit zeros and duplicate features, which a file does not store, must not change the result."""
     X, y = planes("mixed", noise=1.0)
     table = X.toarray()[: ROWS // 4, : FEATURES // 2]
     twice = sp.csr_matrix((X.data, X.indices // 2, X.indptr), X.shape)
@@ -145,7 +145,7 @@ def _check_same_rows(a: Sparse, b: Sparse) -> None:
 
 
 def make_numbered_chunks(count: int, kind: Any = np.float32) -> Any:
-    """Pieces of four rows of two terms, all of which say which row they are."""
+    """Yield chunks of four rows of two terms; each term holds the number of its row."""
     for start in range(0, count, 4):
         number = np.arange(start, start + 4)
         yield (

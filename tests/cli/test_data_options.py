@@ -112,7 +112,7 @@ def test_features_with_equal_names_are_one_column(folder: Path) -> None:
 
 @pytest.mark.parametrize("block", [200, 5000, 1 << 20])
 def test_interactions_of_long_lines_are_limited(folder: Path, block: int) -> None:
-    """Lines that make more features than a block has room for at first, and some that make too many."""
+    """Some lines need more features than the first buffer holds, and some need too many."""
     rng = np.random.default_rng(0)
     sizes = [5, 300, 700, 300, 800, 2, 500] * 3
     rows = [f"1 |a {' '.join(f'f{j}' for j in rng.choice(10**6, n, replace=False))}" for n in sizes]

@@ -207,7 +207,7 @@ def test_a_file_is_replaced_atomically(tmp_path: Path) -> None:
 
 
 def test_the_writer_is_fast() -> None:
-    """Half of what it must do, so that a busy machine does not fail."""
+    """The limit is half of the target, so that the test does not fail on a busy machine."""
     stream = disjunction(n=1000, density=0.5, examples=4000)
     text_of = RowWriter("svmlight", 1000)
     blocks = list(stream.blocks())

@@ -27,7 +27,7 @@ def detect_format(content: bytes, name: str, **options: Any) -> Format:
 
 
 def read(path: Path, content: bytes, fmt: Format, *, unlabelled: bool = True, **options: Any) -> Read:
-    """Rows, labels and keys, as predict reads them; names in place of columns where names are kept in a dictionary."""
+    """Return rows, labels and keys as predict reads them; with a dictionary, names in place of columns."""
     path.write_bytes(content)
     reading = DataReader([str(path)], ReadOptions(unlabelled=unlabelled, threads=1, **options), fmt)
     rows: list[Any] = []

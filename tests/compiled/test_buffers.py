@@ -27,7 +27,7 @@ NAMES = sorted(DTYPES)
 
 @pytest.fixture
 def hide_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if NumPy were not imported."""
+    """Run the test as if NumPy were not imported."""
     monkeypatch.setattr(buffers, "buffers_in_use", lambda: True)
 
 
@@ -185,7 +185,7 @@ sys.exit(code)
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files of all kinds."""
+    """Return files of all formats."""
     folder = tmp_path_factory.mktemp("texts")
     rng = np.random.default_rng(1)
     rows = []
@@ -271,13 +271,13 @@ OTHERS = (
 
 
 def remove_times(text: str) -> str:
-    """Without times, which differ from run to run."""
+    """Remove times, which differ from run to run."""
     text = re.sub(r'"seconds": [\d.e-]+, "examples_per_second": [\d.e-]+|seconds +.*', "seconds", text)
     return re.sub(r"( +[\d,.]+){5}$", lambda found: found[0].rsplit(maxsplit=1)[0], text, flags=re.MULTILINE)
 
 
 def learn_in_process(texts: Path, command: str, model: Path) -> tuple[str, str, int, bytes | None, bool]:
-    """In a process of its own, where nothing has imported NumPy."""
+    """Learn in a new process, where nothing has imported NumPy."""
     arguments = ["learn", *command.split(), "--save", str(model)]
     done = subprocess.run(
         [sys.executable, "-c", LARGE_PACKAGES, *arguments], cwd=texts, capture_output=True, text=True, check=False
@@ -291,7 +291,7 @@ def learn_in_process(texts: Path, command: str, model: Path) -> tuple[str, str, 
 def learn_here(
     texts: Path, command: str, model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> tuple[str, str, int, bytes | None]:
-    """Where NumPy is imported already."""
+    """Learn in this process, where NumPy is imported already."""
     monkeypatch.chdir(texts)
     code = main(["learn", *command.split(), "--save", str(model)])
     captured = capsys.readouterr()

@@ -44,7 +44,7 @@ def call_square(values: Any, start: int, count: int) -> float:
 
 
 def sum_column(x: Any, at: Any, slots: Any, width: int, column: int) -> float:
-    """Σ x·w of one column, by its own array of slots."""
+    """Return Σ x·w of one column, from its own array of slots."""
     weights = (slots[:, 0] if slots.ndim == 2 else slots).reshape(-1, width)[:, column].copy()
     return dot._sparse_dot(x, at, 0, len(x), weights)[0]
 
@@ -95,7 +95,7 @@ def test_compiled_sums_equal_their_python_definition(value_kind: Any, slot_kind:
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_sums_of_all_columns_equal_those_of_single_columns(kind: Any) -> None:
-    """Whatever blocks they are done in."""
+    """The sums do not depend on the sizes of the blocks of columns."""
     rng = np.random.default_rng(3)
     for columns in range(1, 31):
         count, width = int(rng.integers(0, 41)), padded_columns(columns) + BLOCK_COLUMNS * int(rng.integers(2))

@@ -45,7 +45,7 @@ def python(code: str, *arguments: str, **env: str) -> subprocess.CompletedProces
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A folder with the library."""
+    """Copy the library to a folder of its own."""
     return Path(shutil.copytree(library.LIBRARY_FOLDER, tmp_path / "novikoff" / "_compiled" / "lib"))
 
 
@@ -144,7 +144,7 @@ def test_without_a_library_no_kernel_is_found(tmp_path: Path) -> None:
 
 
 def test_a_kernel_whose_source_was_edited_is_not_run(tmp_path: Path) -> None:
-    """Nor is one whose source has the same size and time, but other bytes."""
+    """A source file with equal size and time but other bytes is detected too."""
     package = tmp_path / "novikoff"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     env = {"PYTHONPATH": str(tmp_path)}
@@ -178,7 +178,7 @@ def test_comments_docstrings_and_layout_do_not_change_what_is_compiled() -> None
 
 
 def test_only_changed_kernels_are_rebuilt() -> None:
-    """A file that nothing but the readers needs is in no kernel of a learner."""
+    """A file that only the readers use is not part of a kernel of a learner."""
     listed = library.ChecksumList(library.LIBRARY_FOLDER).sources
     names = [path for path, *_ in listed.files]
     learn = next(k for k in manifest.read_manifest() if k.name == "novikoff.core.loop.learn")
@@ -279,7 +279,7 @@ def test_a_library_function_checks_the_number_of_arguments() -> None:
 
 
 def test_threads_that_learn_concurrently_get_the_same_result() -> None:
-    """Learning lets other threads work meanwhile: ten of them give what one gives."""
+    """Learning releases the interpreter lock: ten concurrent threads get the result of one."""
     from concurrent.futures import ThreadPoolExecutor
 
     rng = np.random.default_rng(0)
@@ -342,7 +342,7 @@ def test_without_compiled_code_the_bytes_are_the_same() -> None:
 
 
 def build_for(levels: list[str], kernels: list[manifest.ManifestEntry], package: Path) -> None:
-    """A library of these kernels in a copy of the package."""
+    """Build a library of these kernels in a copy of the package."""
     from novikoff._compiled.build import LibraryBuild
 
     build = LibraryBuild(package / "_compiled" / "lib", ROOT / "build" / "kernels", watch=False)
@@ -370,7 +370,7 @@ def check_all_levels(
 
 
 def test_all_levels_give_the_same_bytes(check_all_levels: Any, tmp_path: Path) -> None:
-    """Of the levels that this machine runs, for two learners."""
+    """All levels that this machine can run are compared, for two learners."""
     path = tmp_path / "called.txt"
     hashes("perceptron", "sgd-logistic-adagrad", NOVIKOFF_RECORD_KERNELS=str(path))
     lines = set(path.read_text().splitlines())
@@ -384,7 +384,7 @@ def test_all_levels_give_the_same_bytes_for_every_learner(check_all_levels: Any)
 
 
 def test_the_first_kernels_are_those_that_the_demo_calls(tmp_path: Path) -> None:
-    """`make demo` builds a list of kernels and calls no others: so nothing is compiled while it learns."""
+    """`make demo` builds a list of kernels and calls no others, so nothing is compiled while it learns."""
     called, model = tmp_path / "called.txt", str(tmp_path / "demo.model")
     for command in (["learn", "breast-cancer", "--save", model], ["inspect", model, "--top", "8"]):
         done = subprocess.run(

@@ -55,7 +55,7 @@ LABELS = ["no", "yes"]
 
 
 def stream(seed: int, rows: int, columns: int = 6, kind: Any = np.float64) -> tuple[Any, Any]:
-    """Columns with zeros, of very different means and scales, and two labels."""
+    """Draw columns with zeros, of very different means and scales, and two labels."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, columns)) * (rng.random((rows, columns)) < 0.6)
     X = X * 10.0 ** rng.integers(-2, 2, columns) + np.where(np.arange(columns) == 1, 50.0, 0.0)

@@ -248,7 +248,7 @@ def _small_buckets(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReque
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for temporary files, which must be empty at the end."""
+    """Provide a folder for temporary files, which must be empty at the end."""
     room = tmp_path / "temporary"
     room.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(room))
@@ -266,7 +266,7 @@ def shuffle_of(path: Path | str) -> Any:
 
 
 def contents(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """What a model file holds, except for how its rows were ordered."""
+    """Return the content of a model file, except how its rows were ordered."""
     header, tensors = model_file.to_header_and_tensors(novikoff.load(path)._working_model())
     plain = {key: value for key, value in header.items() if key not in ("settings", "shuffle")}
     return plain, {name: array.tobytes() for name, array in tensors.items()}

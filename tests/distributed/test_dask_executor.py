@@ -59,13 +59,13 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module", params=["mistakes", "uniform"])
 def mixing(request: pytest.FixtureRequest) -> str:
-    """The kind of mixing; with the second one, rounds are scheduled ahead."""
+    """Provide the kind of mixing; with the second one, rounds are scheduled ahead."""
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
 def expected_model(names: list[str], mixing: str) -> bytes:
-    """What this process makes of them without a cluster."""
+    """Provide the model that this process learns without a cluster."""
     message, _ = run_rounds(LocalExecutor(), _files(names), _plan(mixing))
     return message
 
@@ -207,7 +207,7 @@ def test_an_incompatible_worker_is_named(client: Any, names: list[str], code: st
 @pytest.mark.slow
 @pytest.mark.parametrize("code", list(BROKEN))
 def test_an_incompatible_scheduler_is_named(names: list[str], tmp_path: Path, code: str) -> None:
-    """It looks into every task that it hands on."""
+    """The scheduler unpickles every task that it forwards."""
     address = tmp_path / "address.json"
     start = "from distributed.cli.dask_scheduler import main; main()"
     odd = [sys.executable, "-c", f"{code}; {start}", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]

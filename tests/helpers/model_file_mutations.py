@@ -54,7 +54,7 @@ def _learner(name: str) -> Any:
 
 
 def _learn_named(name: str) -> Any:
-    """With names of features, learned one example at a time."""
+    """Learn a model with feature names, one example at a time."""
     model = learners.make_learner(name)
     for t in range(8):
         model.learn_one({"a": 1.0, f"b{t % 3}": 1.0}, "yes" if t % 2 else "no")

@@ -22,7 +22,7 @@ def real(seed: int, rows: int = 60, columns: int = 13, kind: Any = np.float64) -
 
 
 def whole(seed: int, rows: int = 60, columns: int = 13) -> tuple[Any, Any]:
-    """Small whole numbers, for which every order of summation gives the same."""
+    """Draw small integers, for which every order of summation gives the same result."""
     rng = np.random.default_rng(seed)
     X = rng.integers(-3, 4, (rows, columns)).astype(float)
     y = np.where(X @ rng.integers(-3, 4, columns) > 0, 1, -1)
@@ -35,7 +35,7 @@ def csr(X: Any) -> Any:
 
 
 def make_witnessed(seed: int, rows: int, columns: int, kind: str, noise: float, gap: float, repeats: int) -> Any:
-    """(X, y, u): a stream and a witness (bias first) that separates it by `gap` but for the noise."""
+    """Draw (X, y, u): a stream and a witness (bias first) that separates it by `gap`, apart from noise."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, columns))
     if kind == "sign":

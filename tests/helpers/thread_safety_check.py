@@ -61,7 +61,7 @@ def data(name: str, seed: int, rows: int = ROWS) -> tuple[Any, list[Any]]:
 
 
 def yield_thread(turn: int) -> None:
-    """Let other threads run now and then: two that do nothing but learn would keep them waiting."""
+    """Let other threads run at times: two threads that only learn would make them wait."""
     if turn % 50 == 49:
         time.sleep(0.0002)
 

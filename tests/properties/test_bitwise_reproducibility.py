@@ -125,7 +125,7 @@ def without_zeros(seed: int, rows: int = 60) -> tuple[Any, Any]:
 
 
 def make_rows_with_zeros(seed: int, rows: int = 60) -> tuple[Any, Any]:
-    """Rows without zeros, rows with some, and rows of nothing else: at the beginning, inside and at the end."""
+    """Draw rows without zeros, with some, and of zeros only: at the beginning, inside and at the end."""
     X, y = real(seed, rows, columns=21)
     X[rows // 3 : rows // 2] += 0.01
     X[[0, rows // 2, -1]] = 0.0

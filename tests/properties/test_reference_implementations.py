@@ -29,7 +29,7 @@ class Reference:
         return dot_in_order(x, self.w[: self.n]) + float(self.s.fit_intercept) * self.w[self.n]
 
     def list_slots(self, x: Any) -> list[int]:
-        """The weights of the terms that are there, and the bias."""
+        """Return the slots of the terms of a row, and of the bias."""
         return [*(j for j, v in enumerate(x) if v != 0), self.n]
 
     def run(self, X: Any, y: Any) -> Reference:
@@ -144,7 +144,7 @@ class ReferenceAROW(Reference):
 
 
 def average_by_changes(reference: Any, X: Any, y: Any) -> list[float]:
-    """The mean of all hypotheses as w − Σ (t−1)^p·δ/T^p, as the compiled loop keeps it."""
+    """Return the mean of all hypotheses as w − Σ (t−1)^p·δ/T^p, as the compiled loop computes it."""
     sums, learn = [0.0] * (reference.n + 1), reference.learn
 
     def learn_and_sum(*args: Any) -> None:
@@ -201,7 +201,7 @@ class ReferenceLazyAdaGrad(ReferenceSGD):
         self.seen, self.sums, self.steps = [0.0] * (columns + 1), [0.0] * (columns + 1), 0.0
 
     def made_up(self, j: int) -> tuple[float, float]:
-        """(w after the missed steps, what they add to the sum)."""
+        """Return w after the skipped steps, and what these add to the sum."""
         w, missed, l1, l2 = self.w[j], self.steps - self.seen[j], self.s.l1, self.s.l2
         if w == 0 or missed == 0:
             return w, 0.0
@@ -339,7 +339,7 @@ def test_votes_equal_those_of_all_hypotheses(bias: bool, tie: str) -> None:
 
 
 def test_rescaling_after_long_decay_does_not_change_the_weights() -> None:
-    """A strong L2 makes the common scale run out often; the weights must not notice."""
+    """A strong L2 makes the common scale underflow often; this must not change the weights."""
     X, y = real(11, rows=700)
     for changes in ({"average": True}, {"l1": 0.001}):
         model = make_learner("sgd-logistic-sqrt-ridge", l2=40.0, schedule="constant", **changes).fit(X, y)

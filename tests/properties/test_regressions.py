@@ -260,7 +260,7 @@ sys.exit("; ".join(problems[:3]) or 0)
 
 
 def test_3_one_model_is_used_by_several_threads() -> None:
-    """Others crash more seldom: this one keeps the examples of its mistakes in arrays that grow."""
+    """This learner stores the examples of its mistakes in arrays that grow, so it crashed most often."""
     done = run_script(USE_FROM_THREADS, "VotedPerceptron")
     assert done.returncode == 0, (done.returncode, done.stderr[-500:])
 

@@ -77,7 +77,7 @@ def build_report(model: Any, X: Any, y: Any, passes: int = 1) -> tuple[ReportDat
 
 
 def boolean(count: int = 400) -> tuple[Any, Any]:
-    """A conjunction of two of four Boolean features."""
+    """Draw a conjunction of two of four Boolean features."""
     X = np.random.default_rng(5).integers(0, 2, (count, 4)).astype(np.float64)
     return X, np.where((X[:, 0] == 1) & (X[:, 2] == 1), 1, 0)
 
@@ -205,7 +205,7 @@ def test_the_figures_of_an_ensemble_are_those_of_the_saved_model(kind: Any) -> N
 
 
 def learn_in_order(kind: Any, **settings: Any) -> Any:
-    """A learner that takes examples in the order in which they are given."""
+    """Return a learner that does not shuffle."""
     return kind(**settings, **({"shuffle": False} if "shuffle" in kind._setting_defaults() else {}))
 
 

@@ -46,7 +46,7 @@ def build_report_of_arrays(model: Any, X: Any, y: Any, passes: int = 1) -> Repor
 
 
 def ledger_of(mistaken: Any) -> Ledger:
-    """The ledger of a run that errs on these examples, numbered from 0."""
+    """Return the ledger of a run that errs on these examples, numbered from 0."""
     ledger = Ledger()
     for wrong in mistaken:
         ledger.book.counts[0] += 1

@@ -233,7 +233,7 @@ def test_models_are_uploaded_and_downloaded(server: Server, fork_server: ForkSer
 
 
 def test_events_state_how_far_a_model_is_certified(server: Server, tmp_path: Path) -> None:
-    """Not yet, with a bound, without a theorem, not at all: the last for a model that was uploaded."""
+    """States: not yet, with a bound, without a theorem, and not possible (an uploaded model)."""
 
     def certificates() -> dict[str, Any]:
         time.sleep(1.2)  # a picture is kept for a second

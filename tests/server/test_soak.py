@@ -81,7 +81,7 @@ class Customer(threading.Thread):
 
 
 def measure_resident(number: int) -> float:
-    """Megabytes."""
+    """Return the resident memory of a process in megabytes."""
     pages = int(Path(f"/proc/{number}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 

@@ -23,12 +23,12 @@ MANY = st.integers(1, 10**9)
 
 
 def is_rounded_up(value: float, exact: Decimal) -> bool:
-    """Rounded up, and by no more than a few units of the last digit."""
+    """Return whether a value is rounded up, by at most a few units of the last digit."""
     return exact <= Decimal(value) <= exact * (1 + Decimal("1e-15")) + Decimal("1e-320")
 
 
 def to_decimal(value: float) -> Decimal:
-    """The number as it is written."""
+    """Return the decimal number that the float is printed as."""
     return Decimal(repr(value))
 
 

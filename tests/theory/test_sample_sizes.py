@@ -178,7 +178,7 @@ def test_the_three_directions_agree(epsilon: float, delta: float, size: int, d: 
 
 
 def samples(weights: list[Fraction], many: int) -> Any:
-    """All samples of points 0 … n − 1, with their probabilities."""
+    """Yield all samples of points 0 … n − 1, with their probabilities."""
     for drawn in itertools.product(range(len(weights)), repeat=many):
         yield drawn, math.prod((weights[x] for x in drawn), start=Fraction(1))
 

@@ -83,7 +83,7 @@ def test_no_four_points_in_the_plane_are_shattered_by_half_planes() -> None:
 @given(points=st.lists(st.tuples(WHOLE, WHOLE), min_size=4, max_size=4))
 @settings(max_examples=100, deadline=None)
 def test_no_four_points_of_a_small_grid_are_shattered(points: list[tuple[int, int]]) -> None:
-    """Many of these are on one line, or the same."""
+    """Many of these points lie on one line, or coincide."""
     proof = radon.partition(points)
     assert proof is not None
     assert proof.holds(points)
@@ -101,7 +101,7 @@ def test_no_four_points_of_a_small_grid_are_shattered(points: list[tuple[int, in
 
 
 def realise_by_search(name: str, points: Sequence[tuple[Fraction, ...]], labels: tuple[bool, ...]) -> bool:
-    """By trying all sets that can differ on whole points."""
+    """Decide by trying all sets that differ on grid points."""
     wanted = {p for p, label in zip(points, labels, strict=True) if label}
     if any((p in wanted) != label for p, label in zip(points, labels, strict=True)):
         return False  # one point, two labels
@@ -230,7 +230,7 @@ def test_custom_classes_are_supported() -> None:
 
 
 def accept_everything(points: Sequence[Any], labels: tuple[bool, ...]) -> object:
-    """The oracle of the class that has every set."""
+    """Act as the oracle of the class that contains every set."""
     return labels
 
 

@@ -31,7 +31,7 @@ BOOLEAN = ("conjunction", "disjunction", "m-of-n", "k-cnf", "dnf", "xor")
 
 @pytest.fixture(autouse=True, scope="module")
 def small_blocks() -> Iterator[None]:
-    """Small blocks, so that small streams have many of them."""
+    """Use small blocks, so that small streams have many of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sampling, "MAX_ROWS_PER_BLOCK", 17)
         patch.setattr(real_valued, "MAX_ROWS_PER_BLOCK", 17)

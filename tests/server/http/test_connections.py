@@ -39,7 +39,7 @@ LEARN = b"POST /v1/models/spam/learn HTTP/1.1\r\n" + HOST + b"Content-Type: appl
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
-    """Reads the body, and answers with its size, -1 with a token; the answer of `examples` is endless."""
+    """Read the body and respond with its size, or -1 with a token; the response of `examples` is endless."""
     size, more = 0, True
     while more:
         message = await receive()
@@ -92,7 +92,7 @@ class Served:
         return socket.create_connection(("127.0.0.1", self.port), timeout=8)
 
     def send(self, *pieces: bytes, pause: float = 0.0) -> bytes:
-        """Everything that comes until the server closes the connection."""
+        """Send the pieces; return all bytes until the server closes the connection."""
         with self.connect() as line:
             with contextlib.suppress(ConnectionError):  # it may have closed it before
                 for piece in pieces:
@@ -265,7 +265,7 @@ def test_disconnected_clients_do_not_stop_the_server(served: Served) -> None:
 
 
 def test_the_client_can_read_why_its_body_is_refused(served: Served) -> None:
-    """The answer comes at once; what is sent all the same is thrown away, but not for ever."""
+    """The response is sent at once; later body bytes are discarded for a limited time."""
     with served.connect() as line:
         line.sendall(LEARN + b"Content-Length: 100000000\r\n\r\n")
         assert line.recv(65536).startswith(b"HTTP/1.1 413 ")
@@ -363,7 +363,7 @@ def test_timeouts_apply_to_tls_connections(tmp_path: Path) -> None:
 
 
 def test_the_python_client_reports_the_reason_of_a_refusal(served: Served) -> None:
-    """Also where the service stops reading long before all is sent."""
+    """This also holds if the server stops reading long before the whole body is sent."""
     with Client(f"http://localhost:{served.port}", retries=0) as talker:
         for size in (150_000, 1_000_000, 20_000_000):
             with pytest.raises(ServiceError) as caught:

@@ -39,7 +39,7 @@ from tests.helpers.server.middleware import (
 
 
 def expire_refresh(reader: TokenStore) -> None:
-    """As if the second until the next look were over."""
+    """Make the interval until the next check of the file elapse."""
     reader.next_refresh = 0.0
 
 

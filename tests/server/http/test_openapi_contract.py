@@ -218,7 +218,7 @@ def test_clients_that_disconnect_do_not_stop_the_server(server: Server) -> None:
 
 
 def answers_of(line: socket.socket, count: int, method: str = "POST") -> list[tuple[http.client.HTTPResponse, bytes]]:
-    """Those that come on a connection, one after another."""
+    """Yield the responses on a connection, one after another."""
     file, found = line.makefile("rb"), []
     for _ in range(count):
         answer = http.client.HTTPResponse(line, method=method)

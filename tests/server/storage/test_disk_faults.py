@@ -21,7 +21,7 @@ from tests.helpers.server.traffic import download_model, draw_examples, learn_st
 
 @pytest.fixture
 def crashed_folder(fork_server: ForkServer, tmp_path: Path) -> Path:
-    """A folder as a crash leaves it: 30 entries, all of them in the write-ahead log only."""
+    """Provide the folder of a crashed server: 30 entries, all in the write-ahead log only."""
     with run_server(fork_server, tmp_path / "data") as server:
         server.make()
         for x, y in draw_examples(30):
@@ -75,7 +75,7 @@ def test_damage_in_the_middle_of_the_log_is_refused(fork_server: ForkServer, cra
 
 
 def checkpoint_journal(folder: Path) -> Path:
-    """All entries in the main file."""
+    """Move all entries to the main file."""
     with sqlite3.connect(folder / journal.JOURNAL_FILE) as on:
         on.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     on.close()
@@ -118,7 +118,7 @@ def test_a_file_that_is_not_a_database_is_refused(fork_server: ForkServer, crash
 
 
 def test_flipping_any_byte_of_the_journal_is_detected_or_harmless(crashed_folder: Path, tmp_path: Path) -> None:
-    """A flip anywhere is refused with a sentence, cut at the end, or harms nothing: never another model."""
+    """A flipped byte is refused with a message, truncated at the end, or harmless: the model never changes."""
     from novikoff.errors import InputError
     from novikoff.server.ops.limits import Limits
     from novikoff.server.storage.recovery import open_registry

@@ -111,7 +111,7 @@ def test_the_data_of_one_client_leaves_the_journal_and_the_backup(fork_server: F
 
 
 def test_models_are_saved_before_an_erasure(fork_server: ForkServer, tmp_path: Path) -> None:
-    """After a crash the last entries are in no file: the models are written before anything is erased."""
+    """After a crash the last entries are in no file, so the models are written before anything is erased."""
     folder = tmp_path / "data"
     clients = Clients(folder)
     shop = clients.headers["shop"]
