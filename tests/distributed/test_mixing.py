@@ -488,7 +488,7 @@ def test_incompatible_shards_are_named(tmp_path: Path) -> None:
 
 
 def tables(folder: Path, kind: str) -> list[str]:
-    """Three shards of a table, each with a category that the others don't have."""
+    """Provide three shards of a table, each with a category that the others don't have."""
     draw, names = np.random.default_rng(1), ["job", "age", "y"]
     paths = []
     for k in range(3):
@@ -549,7 +549,7 @@ def test_shards_with_many_names_are_hashed(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_labels_are_agreed_on_before_anything_is_learned(tmp_path: Path) -> None:
-    """The first file has one label only: the others are asked."""
+    """The first file has one label only, so the other files are read too."""
     for k, text in enumerate(["y,one,two\nb,1,0\nb,0,1\n", "y,one,two\nb,1,0\na,0,1\n"]):
         (tmp_path / f"{k}.csv").write_text(text)
     done = DistributedLearner(rounds=1).fit(str(tmp_path / "*.csv"), options=ReadOptions(label="y"))

@@ -47,14 +47,14 @@ MIXINGS = ("uniform", "mistakes", "examples")
 
 
 def shares(count: int, shards: int, seed: int) -> list[Any]:
-    """Rows of each shard, in order; every shard has some."""
+    """Return the rows of each shard, in order; no shard is empty."""
     shards = min(shards, count)
     cuts = np.sort(np.random.default_rng(seed).choice(np.arange(1, count), shards - 1, replace=False))
     return np.split(np.arange(count), cuts)
 
 
 def run_with(name: str, stream: Any, shards: int, rounds: int, mixing: str, seed: int) -> tuple[Any, Any]:
-    """A run, and what is wrong with its bounds for the stream's own witness."""
+    """Return a run, and the violations of its bounds for the stream's own witness."""
     X, y, u = stream
     if name == "balanced-winnow":
         X = np.clip(X, -1.0, 1.0)
@@ -104,7 +104,7 @@ def test_no_bound_is_broken_on_many_streams(name: str) -> None:
 
 
 def test_the_unweighted_count_can_exceed_the_bound() -> None:
-    """Why it must be the mixed one: n shards that are alike make n times the mistakes of one."""
+    """The bound is for the mixed count: n equal shards make n times the mistakes of one."""
     X, y = np.eye(6), -np.ones(6, int)
     X, y = np.vstack([X, np.ones((1, 6))]), np.append(y, 1)
     done = DistributedLearner(Perceptron(fit_intercept=False), rounds=2).fit([(X[:6], y[:6])] * 3 + [(X[6:], y[6:])])

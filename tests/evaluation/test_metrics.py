@@ -19,7 +19,7 @@ TOLERANCE = 1e-9
 
 @st.composite
 def scored_labels(draw, max_levels=30):
-    """Labels of both classes and scores, many of them tied."""
+    """Draw labels of both classes and scores, many of them tied."""
     size, seed, levels = draw(st.integers(2, 200)), draw(st.integers(0, 2**32 - 1)), draw(st.integers(1, max_levels))
     rng = np.random.default_rng(seed)
     y = rng.random(size) < rng.uniform(0.05, 0.95)

@@ -62,7 +62,7 @@ def test_no_bound_is_broken(name: str, seed: int) -> None:
 
 
 def test_the_bounds_are_those_of_the_theorems() -> None:
-    """Computed once more, from the plain formulas and what is known of the streams."""
+    """The bounds are computed again from the formulas and the known properties of the streams."""
     made_for_it, random = run_small("irrelevant-attributes").panels
     for point in made_for_it.points() + random.points():
         assert point["winnow_bound"] == pytest.approx(2 + 15 * (1 + math.log2(point["n"])))

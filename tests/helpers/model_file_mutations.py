@@ -321,7 +321,7 @@ MUTATIONS = [
 
 
 def mutant(sample: Sample, number: int) -> bytes:
-    """The content of a file: that of the sample, with some changes."""
+    """Return the content of a file: that of the sample, with some changes."""
     rng = np.random.default_rng([number, len(sample.name)])
     header, tensors = json.loads(json.dumps(sample.header)), dict(sample.tensors)
     for _ in range(1 + int(rng.integers(3) == 0)):
@@ -420,7 +420,7 @@ ATTRIBUTES = (
 
 
 def outcome(content: bytes, guarded: GuardedArrays | None, late: bool, seen: Counter[str]) -> str:
-    """`refused`, `works`, or what went wrong."""
+    """Return `refused`, `works`, or a description of the failure."""
     try:
         model = from_bytes(content, "mutant")
     except ModelFileError:
@@ -487,7 +487,7 @@ def main(families: str, first: int, count: int) -> None:
 
 
 def limit_memory() -> None:
-    """A request for much more memory than a model needs fails from now on."""
+    """Let allocations fail that are much larger than a model needs."""
     with open("/proc/self/statm") as file:
         now = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, resource.RLIM_INFINITY))

@@ -12,7 +12,7 @@ from novikoff.theory.bound_declaration import Evidence
 
 
 def real(seed: int, rows: int = 60, columns: int = 13, kind: Any = np.float64) -> tuple[Any, Any]:
-    """Real values, labels from a noisy plane, some columns mostly zero."""
+    """Draw real values with labels from a noisy plane; some columns are mostly zero."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, columns))
     X[:, ::3] *= rng.random((rows, len(range(0, columns, 3)))) < 0.3

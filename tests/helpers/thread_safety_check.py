@@ -198,7 +198,7 @@ class Check:
             self.problems.append(f"the model is not that of {counts} examples in a row")
 
     def run_streams(self) -> None:
-        """Two threads learn streams of one feature each, by its name: each weight is that of its own stream."""
+        """Learn two streams of one feature each in two threads; each weight must be that of its own stream."""
         if not isinstance(self.model, Perceptron) or self.model.average:
             return
         make_one = lambda: make(self.name).set_params(fit_intercept=False)  # noqa: E731

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.plain_python_coverage
 
 
 def dot(x: Any, z: Any) -> float:
-    """One term after another, over the columns that both have."""
+    """Sum one term after another, over the columns that both rows have."""
     total = 0.0
     for a, b in zip(x.tolist(), z.tolist(), strict=True):
         total += a * b

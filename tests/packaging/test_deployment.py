@@ -76,7 +76,7 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
 
 
 def test_the_dockerfile_is_consistent() -> None:
-    """Nothing is built: this needs a container engine."""
+    """The image is not built: that needs a container engine."""
     found = instructions()
     known = {
         "FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT",
@@ -120,7 +120,7 @@ NO_SANDBOX = why_no_sandbox()
 
 @contextmanager
 def run_sandboxed(data: Path, arguments: list[str]) -> Iterator[tuple[dict[str, bool], int, subprocess.Popen[str]]]:
-    """A server in the sandbox: what was denied there, its port, and its process."""
+    """Run a server in the sandbox; yield the denied operations, its port, and its process."""
     command = [sys.executable, "-m", "novikoff", *arguments]
     sandbox = [*UNSHARE, "--kill-child", sys.executable, str(ROOT / "tests" / "sandbox.py"), str(data), *command]
     variables = {**os.environ, "HOME": "/srv/data", "PYTHONDONTWRITEBYTECODE": "1"}

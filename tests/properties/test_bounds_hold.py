@@ -19,7 +19,7 @@ ROUNDING = 1.0 + 1e-9  # evidence is measured in double precision, not outward: 
 
 
 def check_all_bounds(model: Any, X: Any, y: Any, u: Any) -> int:
-    """Asserts every declared bound for this stream and several multiples of this witness; returns how many spoke."""
+    """Check every declared bound for this stream and several multiples of this witness; return how many applied."""
     try:
         model.partial_fit(X, y, classes=BOTH)
     except WeightOverflowError:  # least squares may run away when its steps are too long for the data; nothing else may
