@@ -1,6 +1,6 @@
 """Labels: any two values outside, −1 and +1 inside.
 
-Where all labels are known beforehand (fit, or partial_fit with `classes`), they are sorted and the larger one is +1.
+Where all labels are known in advance (fit, or partial_fit with `classes`), they are sorted and the larger one is +1.
 In a stream the learner must take a side when it has seen one label only: a positive number or True is +1, any other
 label −1, and the next label to come is the other one. For −1/+1, 0/1 and False/True both rules agree.
 """
@@ -33,7 +33,7 @@ class BinaryLabels:
         """Set if the negative label stands for all labels other than the positive one: how many of these have been
         seen, as "unseen", "one" or "several"."""
         self.sides: dict[Any, float] = {}
-        """−1 or +1 for each label known so far, in the order in which they came."""
+        """−1 or +1 for each label known so far, in the order of arrival."""
         for label, sign in ((negative, -1.0), (positive, 1.0)):
             if label is not None:
                 self.sides[label] = sign
@@ -70,14 +70,14 @@ class BinaryLabels:
         return signs, cls(negative, positive)
 
     def named(self, classes: Any) -> BinaryLabels:
-        """These labels after being told that there are just these two classes."""
+        """Return the labels if these two classes are the only ones; raise LabelError if another is known."""
         declared = BinaryLabels.sorted(classes)
         if set(self.sides) - set(declared.sides):
             raise LabelError(f"classes must hold the labels of before, {self.known()}, but {declared.known()} came.")
         return self if len(self) == 2 else declared if not self.sides else self
 
     def encode(self, y: NDArray[Any]) -> tuple[NDArray[np.int8], BinaryLabels]:
-        """Return −1 or +1 for each label, and the labels that are known then: self is left as it is."""
+        """Return −1 or +1 for each label, and the labels that are known then; self does not change."""
         if len(self) == 2 and y.dtype.kind in "biuf" and isinstance(self.positive, int):  # the usual case, quickly
             positive = y == self.positive
             if np.count_nonzero(positive) + np.count_nonzero(y == self.negative) == len(y):
@@ -93,7 +93,7 @@ class BinaryLabels:
         return np.asarray(y == high).view("int8") * np.int8(upper - lower) + np.int8(lower), known
 
     def encode_one(self, label: Any) -> tuple[NDArray[np.int8], BinaryLabels]:
-        """Return −1 or +1 for one label as an array; self knows it then."""
+        """Return −1 or +1 for one label as an array; self contains the label afterwards."""
         return np.array([self.sign(label)], np.int8), self
 
     def build_encoder(self, left_out: Any) -> Any:
@@ -107,7 +107,7 @@ class BinaryLabels:
         return str(merge_label(label, self))
 
     def sign(self, label: Any) -> float:
-        """−1 or +1 for one label, which becomes known if it was not."""
+        """Return −1 or +1 for one label; add the label if it is new."""
         try:
             sign = self.sides.get(label)
         except TypeError:
@@ -131,7 +131,7 @@ class BinaryLabels:
         return sign
 
     def note_other(self, label: Any) -> None:
-        """Take note of a label that is learned in one against the rest.
+        """Record a label of one-against-rest learning.
 
         The only other label names the negative side. From the second one on the negative side is "not …". The result
         depends on the set of labels alone, so resuming a run gives the same model as one run.
@@ -145,7 +145,7 @@ class BinaryLabels:
             self._name_rest(SEVERAL, f"not {self.positive}")
 
     def add_others(self, rest: str, negative: str) -> None:
-        """Take note of the other labels that another run of one against the rest has seen."""
+        """Record the other labels that another one-against-rest run has seen."""
         if rest == ONE:
             self.note_other(negative)
         elif rest == SEVERAL:
@@ -157,7 +157,7 @@ class BinaryLabels:
         self.sides.update({self.negative: -1.0, self.positive: 1.0})
 
     def forget(self, count: int) -> None:
-        """Back to the first `count` labels."""
+        """Keep only the first `count` labels."""
         for label in list(self.sides)[count:]:
             del self.sides[label]
             self.negative = None if self.negative == label else self.negative
@@ -167,15 +167,15 @@ class BinaryLabels:
         return len(self.sides)
 
     def listed(self) -> list[Any]:
-        """For a file: negative and positive, None for one that has not come."""
+        """Return the labels for a file: negative and positive, None for an unknown one."""
         return [self.negative, self.positive]
 
     def known(self) -> list[Any]:
-        """Negative first; one only, where the other has not come yet."""
+        """Return the known labels, the negative one first."""
         return [v for v in (self.negative, self.positive) if v is not None]
 
     def name(self, positive: bool) -> Any:
-        """The label to predict; where only one is known, that one."""
+        """Return the label to predict; if only one is known, that one."""
         chosen = self.positive if positive else self.negative
         return self.known()[0] if chosen is None else chosen
 
@@ -197,14 +197,14 @@ def merge_others(y: NDArray[Any], positive: str) -> NDArray[Any]:
 
 
 def merge_label(label: Any, labels: BinaryLabels) -> Any:
-    """A label in the words of `build_one_vs_rest_labels`, where `labels` are of that kind; as it is otherwise."""
+    """Return the label; with labels of `build_one_vs_rest_labels`, the positive one or the name of the rest."""
     if not labels.rest:
         return label
     return labels.positive if str(label) == labels.positive else labels.negative
 
 
 def find_distinct(y: NDArray[Any]) -> list[Any]:
-    """The different labels, sorted."""
+    """Return the distinct labels, sorted."""
     split = split_in_two(y)
     return [to_plain_label(v) for v in find_unique(y)[0]] if split is None else list(split[:2])
 
@@ -246,8 +246,9 @@ def _to_signs(positive: NDArray[np.bool_]) -> NDArray[np.int8]:
 
 
 def find_unique(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
-    """The different labels in their order, where each came first, and the place among them of each label of y: as
-    `np.unique` finds them, but whole numbers that lie near each other without sorting."""
+    """Return the distinct labels in sorted order, the index of the first occurrence of each, and the inverse indices.
+
+    The result is that of `np.unique`; integers of a small range need no sorting."""
     if y.dtype.kind in "iu" and y.size:
         low, high = int(y.min()), int(y.max())
         if high - low < MAX_LABEL_RANGE and low >= -(2**62) and high < 2**62:

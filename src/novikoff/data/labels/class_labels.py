@@ -1,6 +1,6 @@
-"""Classes: any values outside, numbers from 0 inside, as many as come.
+"""Class labels: any values outside, numbers from 0 inside.
 
-Where all classes are known beforehand (fit, or partial_fit with `classes`), they are sorted. In a stream a new class
+Where all classes are known in advance (fit, or partial_fit with `classes`), they are sorted. In a stream a new class
 gets the next number. Sets of labels are numbered likewise.
 """
 
@@ -26,7 +26,7 @@ class ClassLabels:
             check_same_type(self.numbers, label)
             self.numbers.setdefault(label, len(self.numbers))
         self.told = len(self.numbers)
-        """How many were known before the first example of theirs came."""
+        """Number of classes that were known before their first example."""
 
     @staticmethod
     def parse(y: Any, examples: int) -> Any:
@@ -57,7 +57,7 @@ class ClassLabels:
         return type(self)([*self.numbers, *declared.numbers])
 
     def number(self, label: Any) -> int:
-        """The number of a class, which becomes known if it was not."""
+        """Return the number of a class; add the class if it is new."""
         try:
             found = self.numbers.get(label)
         except TypeError:
@@ -69,7 +69,7 @@ class ClassLabels:
         return self.numbers.setdefault(label, len(self.numbers))
 
     def encode(self, y: Any) -> tuple[Any, Self]:
-        """Return the number of each label, and the classes that are known then: self is left as it is."""
+        """Return the number of each label, and the classes that are known then; self does not change."""
         return encode_in_order(y, self.copy())
 
     def encode_one(self, label: Any) -> tuple[Any, Self]:
@@ -103,7 +103,7 @@ class ClassLabels:
         return twin
 
     def forget(self, count: int) -> None:
-        """Back to the first `count` classes."""
+        """Keep only the first `count` classes."""
         while len(self.numbers) > count:
             self.numbers.popitem()
 
@@ -114,18 +114,18 @@ class ClassLabels:
         return list(self.numbers)
 
     def listed(self) -> list[Any]:
-        """For a file."""
+        """Return the classes for a file."""
         return self.known()
 
 
 class LabelSets:
-    """Which labels each example has, by their numbers; can be cut like an array."""
+    """Label numbers of each example; can be sliced like an array."""
 
     def __init__(
         self, starts: NDArray[np.int64], members: NDArray[np.int64], absent: NDArray[np.bool_] | None = None
     ) -> None:
         self.starts, self.members, self.absent = starts, members, absent
-        """`absent` are examples that are to be left out, where there may be any."""
+        """`absent` marks examples to skip; None if there are none."""
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -145,7 +145,7 @@ class LabelSets:
 
 
 def encode_in_order(y: NDArray[Any], known: K) -> tuple[NDArray[np.int64], K]:
-    """The number of each label, new ones being added to those that are known, in the order of arrival."""
+    """Return the number of each label; new labels are added to the known ones in order of arrival."""
     values, first, inverse = find_unique(y)
     numbers: NDArray[np.int64] = np.zeros(len(values), np.int64)
     for k in np.argsort(first):

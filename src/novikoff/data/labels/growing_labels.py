@@ -1,7 +1,8 @@
 """Labels that may stay two or become more: −1 and +1 as long as there are two, classes from the third on.
 
-Numbers are 0 for the negative and 1 for the positive label, as `labels.py` decides which is which; the third label and
-those after it get the numbers 2, 3, … Where all are known beforehand and more than two, they are sorted.
+Numbers are 0 for the negative and 1 for the positive label, as `binary_labels.py` decides which is which; the third
+label and later ones get the numbers 2, 3, … If more than two are known
+in advance, they are sorted.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from novikoff.errors import LabelError
 
 
 class GrowingLabels:
+    """Two labels, or classes from the third label on."""
+
     def __init__(self, two: BinaryLabels | None = None, more: ClassLabels | None = None) -> None:
         self.two = BinaryLabels() if two is None else two
         self.more = more
-        """All of them, from the third on."""
+        """All labels, from the third one on."""
         self.told = 0 if more is None else len(more)
-        """How many were known before the first example of theirs came, where they are more than two."""
+        """Number of labels that were known before their first example; 0 for two or fewer."""
 
     @staticmethod
     def parse(y: Any, examples: int) -> Any:
@@ -33,23 +36,23 @@ class GrowingLabels:
         """Return the labels that a model file lists."""
         if len(listed) < 2:
             raise LabelError(f"labels must be two at least, but are {listed!r}.")
-        return cls(BinaryLabels(*listed, rest=rest)) if len(listed) == 2 else cls.of(listed)
+        return cls(BinaryLabels(*listed, rest=rest)) if len(listed) == 2 else cls.from_known(listed)
 
     @classmethod
     def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int64], GrowingLabels]:
         """Return the number of each label of y, and the labels: there are no others."""
-        return cls.of(find_distinct(y)).encode(y)
+        return cls.from_known(find_distinct(y)).encode(y)
 
     @classmethod
-    def of(cls, known: list[Any]) -> GrowingLabels:
-        """All labels that there are, beforehand."""
+    def from_known(cls, known: list[Any]) -> GrowingLabels:
+        """Return the labels for a complete list of known ones."""
         if len(known) < 3:
             return cls(BinaryLabels.sorted(np.array(known, object) if isinstance(known[0], str) else known))
         return cls(BinaryLabels(*known[:2]), ClassLabels(known))
 
     @property
     def rest(self) -> str:
-        """Set if the negative label stands for all labels other than the positive one (see `Labels.rest`)."""
+        """Set if the negative label stands for all labels other than the positive one (see `BinaryLabels.rest`)."""
         return self.two.rest
 
     @property
@@ -61,22 +64,23 @@ class GrowingLabels:
         return self.two.positive
 
     def named(self, classes: Any) -> GrowingLabels:
-        """These after being told of others; what is known keeps its number."""
+        """Return these labels and the declared ones; a known label keeps its number."""
         declared = sort_labels(
             {to_plain_label(label) for label in (classes.tolist() if isinstance(classes, np.ndarray) else classes)}
         )
         if self.more is None and len({*declared, *self.two.sides}) <= 2:
             return GrowingLabels(self.two.named(declared))
         if len(self) == 0:
-            return GrowingLabels.of(declared)
+            return GrowingLabels.from_known(declared)
         if self.more is None and len(self) < 2:
             raise LabelError(
-                f"classes must be named at the first call, not after {self.known()}: begin anew, or leave them out."
+                f"classes must be named at the first call, not after {self.known()}: start with a new model, or omit"
+                " classes."
             )
         return GrowingLabels(self.two, (self.more or ClassLabels(self.known())).named(declared))
 
     def number(self, label: Any) -> int:
-        """The number of a label, which becomes known if it was not."""
+        """Return the number of a label; add the label if it is new."""
         if self.two.rest:
             self.two.note_other(label)
             label = merge_label(label, self.two)
@@ -104,7 +108,7 @@ class GrowingLabels:
         return str(merge_label(label, self.two))
 
     def encode(self, y: NDArray[Any]) -> tuple[NDArray[np.int64], GrowingLabels]:
-        """Return the number of each label, and the labels that are known then: self is left as it is."""
+        """Return the number of each label, and the labels that are known then; self does not change."""
         return encode_in_order(y, self.copy())
 
     def copy(self) -> GrowingLabels:
@@ -114,7 +118,7 @@ class GrowingLabels:
         return twin
 
     def forget(self, count: int) -> None:
-        """Back to the first `count` labels."""
+        """Keep only the first `count` labels."""
         if count <= 2:
             self.more = None
             self.two.forget(count)
@@ -128,5 +132,5 @@ class GrowingLabels:
         return self.two.known() if self.more is None else self.more.known()
 
     def listed(self) -> list[Any]:
-        """For a file."""
+        """Return the labels for a file."""
         return self.two.listed() if self.more is None else self.more.listed()

@@ -1,5 +1,4 @@
-"""From the keys of labels, as parsers give them, to what the learner knows: −1 and +1, numbers of classes, or sets of
-them."""
+"""Encode label keys of parsers for the learner: as −1 and +1, class numbers, or sets of class numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ L = TypeVar("L", BinaryLabels, ClassLabels)
 
 @compiled_with_gil
 def look_up_codes(numbers: NDArray[np.uint32], codes: NDArray[Any], nothing: int, out: NDArray[Any]) -> int:
-    """The code of each number; returns how many of them are `nothing`."""
+    """Write the code of each number; return how many of them are `nothing`."""
     count = 0
     for i in range(len(numbers)):
         out[i] = codes[numbers[i]]
@@ -32,13 +31,13 @@ def look_up_codes(numbers: NDArray[np.uint32], codes: NDArray[Any], nothing: int
 
 
 class _LabelEncoder(ABC, Generic[L]):
-    """Labels become known in the order in which they come; several keys may spell one label.
+    """Encoder of labels, which become known in order of arrival; several keys may stand for one label.
 
     `leave_out` counts examples whose label can't be a class, which are left out then; without it, an error.
     """
 
     nothing: int
-    """What stands for an example to be left out."""
+    """Code of a skipped example."""
 
     def __init__(self, labels: L, *, leave_out: Counter[str] | None = None) -> None:
         self.labels: L = labels
@@ -46,10 +45,10 @@ class _LabelEncoder(ABC, Generic[L]):
         self.table = NameTable()
         self.codes: NDArray[Any] = buffers.zeros(0, "int64")
         self.absent = 0
-        """How many examples of the last batch are to be left out."""
+        """Number of skipped examples of the last batch."""
 
     def encode(self, batch: FileBatch) -> Any:
-        """The code of each example."""
+        """Return the code of each example."""
         if batch.parsed.sets is not None:
             several = np.flatnonzero(np.diff(batch.parsed.sets[0]) != 1)
             if len(several):
@@ -70,7 +69,7 @@ class _LabelEncoder(ABC, Generic[L]):
         return out
 
     def find_left_out(self, codes: Any) -> NDArray[np.bool_] | None:
-        """Which examples of the last batch are to be left out; None where all are learned."""
+        """Return a mask of the skipped examples of the last batch; None if all are learned."""
         return np.asarray(codes == self.nothing) if self.absent else None
 
     def _code(self, batch: FileBatch, i: int) -> int:
@@ -90,11 +89,11 @@ class _LabelEncoder(ABC, Generic[L]):
 
     @abstractmethod
     def _encode_label(self, label: Any) -> int:
-        """The code of a label."""
+        """Return the code of a label."""
 
 
 class BinaryLabelEncoder(_LabelEncoder[BinaryLabels]):
-    """−1 or +1 for each example, 0 for one to be left out."""
+    """Encoder to −1 or +1 for each example, 0 for a skipped one."""
 
     nothing = 0
 
@@ -109,7 +108,7 @@ class BinaryLabelEncoder(_LabelEncoder[BinaryLabels]):
 
 
 class ClassLabelEncoder(_LabelEncoder[ClassLabels]):
-    """The number of its class for each example, −1 for one to be left out."""
+    """Encoder to the class number of each example, −1 for a skipped one."""
 
     nothing = -1
 
@@ -118,8 +117,10 @@ class ClassLabelEncoder(_LabelEncoder[ClassLabels]):
 
 
 class MultilabelEncoder(_LabelEncoder[ClassLabels]):
-    """The numbers of its labels for each example. Where a format has one label for each example, that is a set of one;
-    a list of labels is a set, too."""
+    """Encoder to the label numbers of each example.
+
+    In formats with one label for each example, a list of labels is a set, and a single label a set of one.
+    """
 
     nothing = -1
 
