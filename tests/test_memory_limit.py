@@ -158,7 +158,7 @@ def test_a_refused_example_leaves_the_model_as_it_was(model: Any) -> None:
         model.learn_one({f"new {j}": 1.0 for j in range(100_000)}, make_next_example(model, 1)[1])
     assert to_bytes(model) == before
     x, y, _ = make_next_example(model, 4)
-    model.learn_one(x, y)  # without that limit it goes on
+    model.learn_one(x, y)  # succeeds without that limit
 
 
 def learn_all(model: Any, examples: list[tuple[Any, Any]]) -> None:

@@ -56,7 +56,7 @@ def exact(name: str, x: Any, z: Any) -> Decimal:
 def test_kernel_values_are_within_the_stated_error(name: str, seed: int, size: float) -> None:
     rng = np.random.default_rng(seed)
     X, Z = rng.standard_normal((3, 7)) * size, rng.standard_normal((4, 7)) * max(size, 1e-5)
-    Z[0] = X[0] * (1.0 + 1e-9)  # nearly the same: what is subtracted nearly cancels
+    Z[0] = X[0] * (1.0 + 1e-9)  # nearly equal rows: the difference nearly cancels
     k = kernels.parse(name)
     rows = {key: to_canonical_sparse(validation.validate_batch(T).rows, 7) for key, T in (("X", X), ("Z", Z))}
     found, squares = evaluate_kernel(k, build_support(rows["Z"], np.arange(4), 7), rows["X"])

@@ -24,7 +24,7 @@ MODEL = {"name": "fruit", "learner": "perceptron", "role": "champion"}
 
 
 class Service(ThreadingHTTPServer):
-    """Learns once for each key, and has `trouble`: what to do instead of answering, one entry for each request."""
+    """Server that learns once for each key; `trouble` lists a failure for each request."""
 
     daemon_threads = True
 

@@ -49,7 +49,7 @@ def copy(tmp_path: Path) -> Path:
     return Path(shutil.copytree(library.LIBRARY_FOLDER, tmp_path / "novikoff" / "_compiled" / "lib"))
 
 
-# --- What is loaded ---
+# --- Loading ---
 
 
 def test_learning_needs_no_compiler() -> None:
@@ -149,7 +149,7 @@ def test_a_kernel_whose_source_was_edited_is_not_run(tmp_path: Path) -> None:
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     env = {"PYTHONPATH": str(tmp_path)}
     assert python(LEARN, **env).returncode == 0
-    (package / "cli" / "learn.py").write_text("# edited\n")  # no kernel is made of it
+    (package / "cli" / "learn.py").write_text("# edited\n")  # not the source of a kernel
     os.utime(package / "core" / "losses.py")  # touched, not edited
     assert python(LEARN, **env).returncode == 0
     with (package / "core" / "losses.py").open("a") as file:

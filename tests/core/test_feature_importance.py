@@ -380,7 +380,7 @@ def test_files_are_sampled_as_arrays_are(tmp_path: Path) -> None:
     assert sample.as_arrays()[1].tobytes() == arrays.as_arrays()[1].tobytes()
 
 
-# --- What is shown ---
+# --- Output ---
 
 
 @pytest.fixture(scope="module")

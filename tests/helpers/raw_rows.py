@@ -91,7 +91,7 @@ LEARNERS = {
 def is_learnable(fmt: str, learner: str) -> bool:
     """Return whether this format can hold data that the learner supports."""
     how, kind = LEARNERS[learner], FORMATS[fmt][0]
-    if learner == "halving":  # its hypotheses are made of the columns
+    if learner == "halving":  # its hypotheses depend on the columns
         return kind == "numbers.csv"
     if how.is_unit and fmt in ("csv with signs", "numbers with a map"):  # which have negative values, and √2
         return learner == "balanced-winnow" and fmt == "csv with signs"

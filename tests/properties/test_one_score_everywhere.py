@@ -60,7 +60,7 @@ from tests.helpers.raw_rows import (
 )
 from tests.helpers.server.process import NDJSON, ForkServer, Server, run_server
 
-# --- The property: one row, one score, whatever the way ---
+# --- The property: every interface gives a row the same score ---
 
 
 @pytest.fixture(scope="module")

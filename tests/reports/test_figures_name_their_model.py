@@ -124,7 +124,7 @@ def test_every_tile_of_a_report_names_its_run_or_model(name: str) -> None:
     by_title = {tile.title: tile for tile in tiles}
     assert len(by_title) == len(tiles)
     assert by_title.keys() <= TITLES
-    # An error is either that of the run, and says so, or that of the saved model, by a theorem about that hypothesis.
+    # An error is labelled as that of the run, or is that of the saved model by a theorem about that hypothesis.
     for tile in tiles:
         if tile.title == OF_THE_MODEL:
             assert tile.number.startswith("≤ ")
@@ -287,7 +287,7 @@ def test_the_interval_of_a_test_error_is_that_of_clopper_and_pearson(wrong: int,
     assert float(match[1]) <= 100 * low <= 100 * high <= float(match[2])  # rounded outward
 
 
-# --- The dashboard, by its files; tests/server/dashboard/test_dashboard.py looks at it in a browser ---
+# --- Source files of the dashboard; tests/server/dashboard/test_dashboard.py runs it in a browser ---
 
 
 def test_every_tile_of_the_dashboard_names_the_run() -> None:

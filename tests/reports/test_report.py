@@ -28,7 +28,7 @@ from novikoff.theory.online_to_batch import progressive
 from tests.helpers.browser import CHROMIUM, ParsedPage
 from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 
-BUDGET = 0.001  # what witnesses are worth is not looked at here
+BUDGET = 0.001  # small: the quality of witnesses is not tested here
 NASTY = "</script><img src=x onerror=alert(1)>"
 OTHERS = ('"><script>alert(2)</script>', "<b>bold</b>", "%{x} & 'quoted' $a$", "javascript:alert(3)", "\u202eback")
 

@@ -351,9 +351,7 @@ def test_limits_of_features_and_classes_apply_to_new_examples_only(fork_server: 
         server.make("m", "kesler")
         server.lines([({f"f{k}": 1.0}, f"label {k % 4}") for k in range(20)])
         server.kill()
-    with run_server(
-        fork_server, tmp_path / "data", *few
-    ) as server:  # what was acknowledged is learned again all the same
+    with run_server(fork_server, tmp_path / "data", *few) as server:  # acknowledged examples are learned again
         assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == 20
         assert server.learn({"new": 1.0}, "label 1")[1]["code"] == "too-many-model-features"
         server.make("n", "kesler")

@@ -25,7 +25,7 @@ PENDING = 2_000
 
 
 class Customer(threading.Thread):
-    """Learns, predicts, labels late, streams, looks around."""
+    """Client that learns, predicts, sends late labels and streams, and reads reports."""
 
     def __init__(self, port: int, name: str, until: float, seed: int, pause: float = 0.0) -> None:
         """`pause`: seconds from one request to the next; 0 for as soon as it is answered."""

@@ -208,7 +208,7 @@ def test_clients_that_disconnect_do_not_stop_the_server(server: Server) -> None:
             with socket.create_connection(("127.0.0.1", server.port)) as line:
                 line.sendall(sent)
     assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == before
-    with socket.create_connection(("127.0.0.1", server.port)) as line:  # half closed: it is answered all the same
+    with socket.create_connection(("127.0.0.1", server.port)) as line:  # a half-closed connection gets a response
         line.sendall(head + b"Content-Length: 36\r\nConnection: close\r\n\r\n" + body)
         line.shutdown(socket.SHUT_WR)
         answer = http.client.HTTPResponse(line)
@@ -223,7 +223,7 @@ def answers_of(line: socket.socket, count: int, method: str = "POST") -> list[tu
     for _ in range(count):
         answer = http.client.HTTPResponse(line, method=method)
         answer.fp.close()
-        answer.fp = file  # what was read ahead is the next one's
+        answer.fp = file  # bytes read ahead belong to the next response
         answer.begin()
         found.append((answer, file.read(answer.length or 0)))
     return found

@@ -410,7 +410,7 @@ def test_a_refused_example_ends_the_batch_before_it(why: str) -> None:
         if prefix:
             assert to_bytes(mine) == to_bytes(other)
             assert "brand" not in mine.feature_names_in_
-        # What comes after it is learned as if it had not come.
+        # Later lines are learned as if this one were absent.
         assert bulk.learn(mine, run.after(prefix + 1)) == len(rest)
         assert to_bytes(mine) == to_bytes(learn_one_by_one(other, rest))
 

@@ -28,7 +28,7 @@ OFTEN = ("--checkpoint-examples", "20", "--maintenance-interval-ms", "3")
 
 
 class Client(threading.Thread):
-    """Sends what is next until the server is gone. Knows for sure what was learned: all that it has gone past."""
+    """Client that sends the next request until the server ends. Earlier requests are certainly learned."""
 
     def __init__(self, name: str, seed: int) -> None:
         super().__init__()

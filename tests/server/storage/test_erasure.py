@@ -94,7 +94,7 @@ def test_the_data_of_one_client_leaves_the_journal_and_the_backup(fork_server: F
         assert again.is_empty
     for place in (folder, copy):
         with run_server(fork_server, place) as server:
-            assert weights(server, blog) == before  # what was learned stays learned
+            assert weights(server, blog) == before  # the weights are kept
             examples = server.ask("GET", "/v1/models/m/examples", headers=blog)[1].splitlines()
             assert len(examples) == 20
             assert all(b"blogword" in line for line in examples)
@@ -103,7 +103,7 @@ def test_the_data_of_one_client_leaves_the_journal_and_the_backup(fork_server: F
             assert "erased" in said["error"]
             assert clients.label(server, "shop", waiting, "yes") == 410
             assert clients.label(server, "blog", other, "no") == 200
-            clients.learn(server, "shop", "new", "yes")  # and it goes on
+            clients.learn(server, "shop", "new", "yes")  # learning continues
             after = weights(server, blog)
             server.kill()
         with run_server(fork_server, place) as server:
