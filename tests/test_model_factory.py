@@ -14,7 +14,7 @@ import novikoff
 from novikoff.base.internals import plain_settings_of
 from novikoff.cli.main import build_parser, main
 from novikoff.cli.options.model_options import read_model_settings
-from novikoff.data.options import ReadOptions
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.reader import DataReader
 from novikoff.distributed.compatibility import build_default_learner
 from novikoff.errors import DefaultLearnerWarning, InputError

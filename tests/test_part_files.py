@@ -16,7 +16,7 @@ import pytest
 from novikoff import InputError, Perceptron, load, save
 from novikoff.cli.main import main
 from novikoff.data import cache
-from novikoff.data.options import ReadOptions
+from novikoff.data.formats.base import ReadOptions
 from novikoff.distributed.distributed_learner import DistributedLearner
 from novikoff.distributed.shards import FileShard, identify_machine
 from novikoff.part_files import STALE_SECONDS

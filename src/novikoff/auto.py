@@ -1,9 +1,8 @@
 """Auto for any number of classes: the default learner.
 
-Two classes are learned by `BinaryAuto` (linear/auto.py), more by Kesler's construction of it. A stream need not say
-how many classes there will be: it is learned as one of two classes until a third label arrives. The state is then
-converted so that every prediction stays what it was (`to_multiclass`), and learning goes on with a column of weights
-for each class.
+Two classes are learned by `BinaryAuto` (linear/auto.py), more by Kesler's construction of it. The number of classes of
+a stream need not be known: it is learned as a binary problem until a third label arrives. The state is then converted
+without changing any prediction (`to_multiclass`), and learning continues with a column of weights for each class.
 """
 
 from __future__ import annotations
@@ -49,23 +48,23 @@ TWO_CLASS_EXAMPLES = "two_class_examples"
 
 
 def delegate_attribute(name: str) -> property:
-    """Return an attribute of Auto that is the one of the learner that does the work."""
+    """Return a property that delegates to the learner that does the work."""
     return property(lambda auto: getattr(auto._require_model(name), name))
 
 
 @final
 class Auto(BaseEstimator):
-    """Four learners that vote, each with a weight that shrinks when it errs: the learner for data nothing is known of.
+    """Weighted majority vote of four learners, whose weights shrink when they err: the default for unknown data.
 
     The units of features don't matter, so no scaler is needed. After a change in the stream the votes move to the
-    learners that follow it. Two or more classes; in a stream, new classes may arrive at any time.
+    learners that follow it. It supports two or more classes; in a stream, new classes may arrive at any time.
 
     Parameters
     ----------
     beta : float
-        β, from 0.01 to 0.99: what is left of a vote after a mistake.
+        β, from 0.01 to 0.99: the factor that multiplies a vote after a mistake.
     fixed_share : float
-        α, from 0 to 0.1: which share of all votes is redistributed evenly after a wrong prediction.
+        α, from 0 to 0.1: the share of all votes that is redistributed evenly after a wrong prediction.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
     passes : int
@@ -102,7 +101,7 @@ class Auto(BaseEstimator):
     _accepts_multiclass = True
     tie = "positive"
     _model: Any = None
-    """The learner that does the work, once something was learned: BinaryAuto, or Kesler around it."""
+    """The learner that does the work, after the first example: BinaryAuto, or Kesler around it."""
 
     def __init__(
         self,
@@ -123,14 +122,14 @@ class Auto(BaseEstimator):
 
     @classmethod
     def _from_model(cls, model: Any) -> Any:
-        """Return a fitted Auto that a BinaryAuto, or Kesler's construction of it, works for."""
+        """Return a fitted Auto around a BinaryAuto, or around Kesler's construction of it."""
         auto = cls(**inner_learner_of(model).get_params())
         auto._model = model
         return auto
 
     @property
     def _inner_learner(self) -> BinaryAuto:
-        """The learner of two classes with these settings; it has learned nothing."""
+        """Return an unfitted binary learner with these settings."""
         return BinaryAuto(**self.get_params())
 
     def set_params(self, **params: Any) -> Self:
@@ -158,9 +157,9 @@ class Auto(BaseEstimator):
         return mistakes
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn these rows once, in their order, going on from before.
+        """Continue learning with one pass over these rows, in their order.
 
-        `classes` names all classes at the first call, where they are known. Otherwise new ones may arrive at any time.
+        `classes` lists all classes in the first call, if they are known. Otherwise new ones may arrive at any time.
         """
         model = self._inner_learner if self._model is None else self._model
         try:
@@ -180,13 +179,13 @@ class Auto(BaseEstimator):
         y = validation.validate_y(y)
         start = 0 if classes is not None else find_third_label(y, model)
         if start:
-            model = copy.deepcopy(model)  # where a later row is refused, nothing is learned
+            model = copy.deepcopy(model)  # if a later row is refused, nothing is learned
             model.partial_fit(slice_any_rows(X, 0, start), y[:start], None, slice_any_rows(weights, 0, start))
         many = to_multiclass(model)
         if start:
             check_rows(
                 many, require_state(many), validation.validate_batch(X, kind=require_state(many).kind).rows
-            )  # names rows of all of X
+            )  # with the row number in all of X
         return many.partial_fit(
             slice_any_rows(X, start, None), y[start:], classes, slice_any_rows(weights, start, None)
         )
@@ -208,7 +207,7 @@ class Auto(BaseEstimator):
         return self
 
     def _learn_slow_path(self, x: Any, y: Any) -> None:
-        """Learn the first example, or the first one of a third label; under the lock."""
+        """Learn the first example, or the first one of a third label; the caller holds the lock."""
         model = self._inner_learner if self._model is None else self._model
         try:
             model.learn_one(x, y)
@@ -252,10 +251,10 @@ class Auto(BaseEstimator):
 
     @property
     def votes_(self) -> dict[str, float]:
-        """The vote of each member."""
+        """Vote of each member."""
         return self._inner_learner.member_votes(state_of(self._require_model("votes_")))
 
-    # Attributes of the learner that does the work. Not by __getattr__, which slows down access to all attributes.
+    # Delegated attributes. __getattr__ would slow down access to all attributes.
     classes_ = delegate_attribute("classes_")
     coef_ = delegate_attribute("coef_")
     intercept_ = delegate_attribute("intercept_")
@@ -281,18 +280,18 @@ class Auto(BaseEstimator):
 
 
 def as_auto(model: Any) -> Any:
-    """Return an Auto where that is what learned this model, any other model itself."""
+    """Return an Auto around this model if Auto learned it, any other model itself."""
     binary = isinstance(model, BinaryAuto)
     many = isinstance(model, Kesler) and isinstance(inner_learner_of(model), BinaryAuto) and model.update == "top"
     return Auto._from_model(model) if binary or many else model
 
 
 def to_multiclass(model: BinaryAuto) -> Kesler:
-    """Return Kesler's construction in the state of a learner of two classes, which is left as it is.
+    """Return Kesler's construction in the state of a binary learner, which is not changed.
 
-    A weight w becomes w/2 in the column of the positive class and −w/2 in that of the negative one, so that the
-    difference of the members' two scores is what their score was. Variances and sums of squares are those of both
-    columns. What is noted of the size of scores is their variance over the columns: (z/2)² where it was z².
+    A weight w becomes w/2 in the column of the positive class and −w/2 in that of the negative one, so the
+    difference of a member's two scores equals its old score. Both columns get the variances and sums of squares. The
+    recorded size of scores becomes their variance over the columns: (z/2)² in place of z².
     """
     many = Kesler(BinaryAuto(**model.get_params()))
     old = require_state(model).copy()
@@ -317,7 +316,7 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
 
 
 def find_third_label(y: NDArray[Any], model: Any) -> int:
-    """Return the first row whose label makes a third one, after those that the model knows."""
+    """Return the first row with a third label, counting the labels that the model knows."""
     known = [] if state_of(model) is None else state_of(model).labels.known()
     values, first = np.unique(y, return_index=True)
     new = sorted(int(row) for value, row in zip(values.tolist(), first, strict=True) if value not in known)

@@ -10,17 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.base.internals import (
-    build_scorer,
-    decide_labels,
-    format_label,
-    inner_learner_of,
-    is_facade,
-    predicts_one_label,
-    require_state,
-    unseen_weight_of,
-    working_model_of,
-)
+from novikoff.base import internals
 from novikoff.base.raw_rows import encode_example
 from novikoff.base.scoring import copy_scratch
 from novikoff.base.single_example import build_row, parse_known_terms
@@ -127,7 +117,7 @@ def explain(model: Any, x: Any, *, label: Any = None) -> Explanation:
     ('up', True)
     """
     working = _check_model(model)
-    state = require_state(working)
+    state = internals.require_state(working)
     return explain_terms(model, *parse_known_terms(working, state, encode_example(state, x)), label=label)
 
 
@@ -135,8 +125,8 @@ def explain_terms(model: Any, columns: NDArray[np.uint32], values: NDArray[Any],
     """Explain a row that is given as columns and values, as a reader has them."""
     working = _check_model(model)
     columns, values = _merge_terms(columns, values)
-    row = build_row(columns, values.astype(require_state(working).kind))
-    scores = build_scorer(working, known=True)(row)
+    row = build_row(columns, values.astype(internals.require_state(working).kind))
+    scores = internals.build_scorer(working, known=True)(row)
     predicted = _predict(working, scores)
     if isinstance(working, BinaryAuto):
         found = _read_auto(working, row, label)
@@ -166,15 +156,15 @@ def _predict(model: Any, scores: Numbers) -> Any:
     """Return the predicted label, or the list of labels; None for a ranking."""
     if hasattr(model, "rank"):
         return None
-    found = decide_labels(model, scores)[0]
+    found = internals.decide_labels(model, scores)[0]
     return found if isinstance(found, list) else to_plain_label(found)
 
 
 def _check_model(model: Any) -> Any:
     """Return the model that does the work; InputError where its score is not linear."""
-    working = working_model_of(model) if is_facade(model) else model
-    require_state(working)
-    many_auto = has_columns(working) and isinstance(inner_learner_of(working), BinaryAuto)
+    working = internals.working_model_of(model) if internals.is_facade(model) else model
+    internals.require_state(working)
+    many_auto = has_columns(working) and isinstance(internals.inner_learner_of(working), BinaryAuto)
     if many_auto:
         raise InputError(
             f"{type(model).__name__} decides between more than two classes by a vote of four learners: its scores are"
@@ -205,8 +195,8 @@ def _merge_terms(columns: NDArray[np.uint32], values: NDArray[Any]) -> tuple[NDA
 
 
 def _read_binary(model: Any, columns: NDArray[np.uint32], score: float, label: Any) -> _Linear:
-    weights, state = model.coef_.reshape(-1), require_state(model)
-    chosen = _pick(weights, columns, float(unseen_weight_of(model, state)))
+    weights, state = model.coef_.reshape(-1), internals.require_state(model)
+    chosen = _pick(weights, columns, float(internals.unseen_weight_of(model, state)))
     bias = float(np.asarray(model.intercept_).reshape(-1)[0])
     if hasattr(model, "rank"):
         if label is not None:
@@ -232,7 +222,7 @@ def _turn_to(model: Any, found: _Linear, label: Any) -> _Linear:
 
 
 def _find_class(model: Any, classes: list[Any], label: Any) -> int:
-    texts = [format_label(model, value) for value in classes]
+    texts = [internals.format_label(model, value) for value in classes]
     if label not in classes and str(label) not in texts:
         shown = ", ".join(texts[:20]) + (" …" if len(texts) > 20 else "")
         raise InputError(f"The model has no class {label!r}. Its classes are {shown}.")
@@ -241,7 +231,7 @@ def _find_class(model: Any, classes: list[Any], label: Any) -> int:
 
 def _read_auto(model: BinaryAuto, row: Any, label: Any) -> _Linear:
     """Return the score of Auto: the members of the winning side, each with its vote, are one linear function."""
-    state = require_state(model)
+    state = internals.require_state(model)
     updater, out = copy_scratch(state.updater), np.zeros(1)
     score_rows_with_updater(updater, row, state.features + 1, True, out)
     scalars, notes = updater.scalars, updater.notes
@@ -285,13 +275,15 @@ def _read_columns(model: Any, columns: NDArray[np.uint32], scores: Numbers, pred
         expected = factor * scores[0] @ mixing
         size = float(np.abs(scores[0]) @ np.abs(mixing).max(axis=1, initial=0.0)) or 1.0
         if not np.allclose(_class_scores(model, factor * scores)[0], expected, rtol=0.0, atol=ROUNDING * size):
-            raise _build_no_linear_score_error(model)
-    classes = [to_plain_label(value) for value in require_state(model).labels.known()]
+            raise _no_linear_score(model)
+    classes = [to_plain_label(value) for value in internals.require_state(model).labels.known()]
     index, rival = _choose_classes(model, classes, class_scores, predicted, label)
     direction = mixing[:, index] - (0.0 if rival is None else mixing[:, rival])
     weights = weights_of(model)
     combined = weights @ direction[: weights.shape[1]]
-    unseen = float(unseen_weight_of(model, require_state(model))) * float(direction[: weights.shape[1]].sum())
+    unseen = float(internals.unseen_weight_of(model, internals.require_state(model))) * float(
+        direction[: weights.shape[1]].sum()
+    )
     score = float(class_scores[index] - (0.0 if rival is None else class_scores[rival]))
     against = None if rival is None else classes[rival]
     chosen = _pick(combined[1:], columns, unseen)
@@ -308,7 +300,7 @@ def _choose_classes(
 ) -> tuple[int, int | None]:
     """Return the class to explain and its rival; None where each label is decided by itself."""
     order = [int(c) for c in np.argsort(-scores, kind="stable")]
-    several = not predicts_one_label(model)
+    several = not internals.predicts_one_label(model)
     winner = order[0] if several or predicted not in classes else classes.index(predicted)
     index = winner if label is None else _find_class(model, classes, label)
     if several or len(classes) < 2:
@@ -322,7 +314,7 @@ def _choose_classes(
 def _list_contributions(
     model: Any, columns: NDArray[np.uint32], values: Numbers, weights: Numbers
 ) -> list[Contribution]:
-    name, features = build_feature_namer(model), require_state(model).features
+    name, features = build_feature_namer(model), internals.require_state(model).features
     found = [
         Contribution(name(column) if column < features else UNSEEN_FEATURES, value, weight, value * weight)
         for column, value, weight in zip(columns.tolist(), values.tolist(), weights.tolist(), strict=True)
@@ -333,7 +325,7 @@ def _list_contributions(
 
 def build_feature_namer(model: Any) -> Callable[[int], str | int]:
     """Return a function from columns to the names of features: of the table, the dictionary or the feature map."""
-    state = require_state(model)
+    state = internals.require_state(model)
     slots: dict[int, str] = getattr(state, "slot_names", None) or {}
     columns = None if state.names is None else list(state.names.columns)
     products = _find_product_map(getattr(state, "reading", None)) if columns is None else None

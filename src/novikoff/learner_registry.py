@@ -1,4 +1,8 @@
-"""Names of learners on the command line and in model files, and the classes behind them."""
+"""Names of learners on the command line, in model files and in Python, and the classes behind them.
+
+A learner is known by its file: `linear/margin_perceptron.py` defines `margin-perceptron` on the command line and the
+class `MarginPerceptron`, which is the first name in its `__all__`.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +22,17 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "averaged-perceptron": ("perceptron", {"average": True}),
     "winnow-r": ("winnow", {"floor": 0.5}),
 }
-"""Learners that are known by another name with certain settings."""
+"""Names that stand for a learner with certain settings."""
 
 
 def names() -> list[str]:
-    """Return the learners by their command-line names, which are those of their files: a new file is a new learner."""
+    """Return the command-line names of all learners and variants."""
     return sorted([*modules(FOLDERS, COMMON), *VARIANTS])
 
 
 @cache
 def modules(folders: tuple[str, ...], others: tuple[str, ...]) -> dict[str, str]:
-    """Return the modules in these packages by their command-line names, without the others."""
+    """Return the modules in these packages by their command-line names, except those in `others`."""
     found = {}
     for folder in folders:
         for file in os.listdir(os.path.join(os.path.dirname(__file__), folder)):
@@ -39,7 +43,7 @@ def modules(folders: tuple[str, ...], others: tuple[str, ...]) -> dict[str, str]
 
 
 def learner_class(name: str) -> Any:
-    """Return the class of a learner by its command-line name; only its own file is imported."""
+    """Return the class of a learner by its command-line name. Only its own module is imported."""
     if name not in names():
         raise InputError(f"There is no learner {name!r}: there are {', '.join(names())}.")
     name, _ = VARIANTS.get(name, (name, {}))
@@ -48,7 +52,7 @@ def learner_class(name: str) -> Any:
 
 
 def variant_settings(name: str) -> dict[str, Any]:
-    """Return the settings that a name stands for, beside its class."""
+    """Return the settings that a variant adds to those of its learner; none for other names."""
     return VARIANTS.get(name, (name, {}))[1]
 
 

@@ -17,20 +17,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from novikoff import model_verifier
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.base.internals import (
-    build_updater,
-    checked_state_of,
-    extra_arrays_of,
-    is_facade,
-    plain_settings_of,
-    run_settings_of,
-    set_state,
-    state_from_file,
-    trim_state,
-    working_model_of,
-)
+from novikoff.base import internals
 from novikoff.base.model_lock import shared_lock
 from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import OnlineClassifier
@@ -42,15 +32,6 @@ from novikoff.learner_registry import name_of
 from novikoff.ledger import FIRST_LISTED, MAX_LISTED_MISTAKES, Ledger, LedgerCounters
 from novikoff.meta.batch_estimator import BatchEstimator
 from novikoff.meta.internals import file_parts_of, load_file_parts, member_models_of, set_member_models
-from novikoff.model_verifier import (
-    MAX_ENSEMBLE_DEPTH,
-    VerifiedHeader,
-    build_model,
-    check_depth,
-    split_members,
-    verify_batch_model,
-    verify_run,
-)
 from novikoff.part_files import lock_file, name_part, remove_stale_parts
 from novikoff.schema import SchemaError
 
@@ -143,7 +124,7 @@ def load(path: str | os.PathLike[str], *, kernel: Any = None) -> Any:
 
 def to_bytes(model: OnlineClassifier | BatchEstimator, provenance: dict[str, Any] | None = None) -> bytes:
     check_savable(model)
-    with shared_lock(working_model_of(model)):
+    with shared_lock(internals.working_model_of(model)):
         return _build_content(*to_header_and_tensors(model), provenance)
 
 
@@ -166,19 +147,16 @@ def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 
 def check_savable(model: Any) -> None:
     """Raise InputError, with advice, for anything but a fitted model of novikoff."""
-    if is_facade(model) or isinstance(model, OnlineClassifier | BatchEstimator):
+    if internals.is_facade(model) or isinstance(model, OnlineClassifier | BatchEstimator):
         if not model.__sklearn_is_fitted__():
             raise InputError(
                 f"This {type(model).__name__} has learned nothing yet, so there is nothing to save: call fit,"
                 " partial_fit or learn_one first."
             )
         return
-    found = f"the class {model.__name__}" if isinstance(model, type) else _add_article(type(model).__name__)
-    raise InputError(f"Only models of novikoff can be saved, but this is {found}. {_find_advice(model)}")
-
-
-def _add_article(name: str) -> str:
-    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+    name = (model if isinstance(model, type) else type(model)).__name__
+    article = "the class" if isinstance(model, type) else "an" if name[0] in "AEIOUaeiou" else "a"
+    raise InputError(f"Only models of novikoff can be saved, but this is {article} {name}. {_find_advice(model)}")
 
 
 def _find_advice(model: Any) -> str:
@@ -198,7 +176,7 @@ def _find_advice(model: Any) -> str:
 
 def snapshot(model: OnlineClassifier | BatchEstimator) -> Callable[[], bytes]:
     """Copy the model; return a function that builds the file content, for use later and in another thread."""
-    with shared_lock(working_model_of(model)):
+    with shared_lock(internals.working_model_of(model)):
         header, tensors = to_header_and_tensors(model, as_text=_DeferredText)
         copies = {name: value if isinstance(value, _DeferredText) else value.copy() for name, value in tensors.items()}
     return lambda: _build_content(
@@ -238,8 +216,8 @@ def to_header_and_tensors(
     model: OnlineClassifier | BatchEstimator, as_text: Callable[[list[Any]], Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the header and the arrays of a model, including its members."""
-    model = working_model_of(model)
-    about = {"learner": name_of(type(model)), "settings": plain_settings_of(model)}
+    model = internals.working_model_of(model)
+    about = {"learner": name_of(type(model)), "settings": internals.plain_settings_of(model)}
     if not isinstance(model, BatchEstimator):
         header, tensors = _run_to_header_and_tensors(model, as_text or _encode_text)
         return {**about, **header}, tensors
@@ -256,11 +234,14 @@ def _run_to_header_and_tensors(
     model: OnlineClassifier, as_text: Callable[[list[Any]], Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the header and the arrays of an online learner."""
-    state = checked_state_of(model)
+    state = internals.checked_state_of(model)
     counters = state.ledger.book
-    tensors = {f"updater.{name}": _to_contiguous(a) for name, a in state_arrays(trim_state(model, state)).items()}
+    tensors = {
+        f"updater.{name}": _to_contiguous(a) for name, a in state_arrays(internals.trim_state(model, state)).items()
+    }
     tensors |= {
-        name: _to_contiguous(a) for name, a in (extra_arrays_of(model, state) | state.feature_sample.tensors()).items()
+        name: _to_contiguous(a)
+        for name, a in (internals.extra_arrays_of(model, state) | state.feature_sample.tensors()).items()
     }
     used = FIRST_LISTED + len(state.ledger.mistake_times)
     tensors |= {"ledger.counts": _to_contiguous(counters.counts[:used]), "ledger.sums": counters.sums}
@@ -278,6 +259,8 @@ def _run_to_header_and_tensors(
         header["reading"] = state.reading
     if state.shuffle is not None:
         header["shuffle"] = state.shuffle
+    if state.holdout is not None:
+        header["holdout"] = state.holdout
     if state.slot_names:
         tensors["slot_names"] = as_text(sorted(state.slot_names.items()))
     return header, tensors
@@ -302,7 +285,7 @@ def from_header(header: dict[str, Any], tensors: dict[str, NDArray[Any]], origin
     A model that is not `complete`, such as that of a shard, may have fewer features than its encoding.
     """
     try:
-        check_depth(header)
+        model_verifier.check_depth(header)
         return _build_from_header(header, tensors, 0, complete=complete)
     except ModelFileError:
         raise
@@ -328,24 +311,28 @@ def _file_error(origin: str, reason: str) -> ModelFileError:
 
 
 def _build_from_header(header: dict[str, Any], tensors: dict[str, NDArray[Any]], depth: int, *, complete: bool) -> Any:
-    model = build_model(header)
+    model = model_verifier.build_model(header)
     if not isinstance(model, BatchEstimator):
-        set_state(model, _build_state(model, verify_run(model, header, tensors, complete=complete), tensors))
+        internals.set_state(
+            model, _build_state(model, model_verifier.verify_run(model, header, tensors, complete=complete), tensors)
+        )
         return model
-    verify_batch_model(model, header, tensors)
-    members = split_members(header, tensors)
-    if members and depth == MAX_ENSEMBLE_DEPTH:
-        raise SchemaError("ensembles", f"nested at most {MAX_ENSEMBLE_DEPTH} deep", "deeper")
+    model_verifier.verify_batch_model(model, header, tensors)
+    members = model_verifier.split_members(header, tensors)
+    if members and depth == model_verifier.MAX_ENSEMBLE_DEPTH:
+        raise SchemaError("ensembles", f"nested at most {model_verifier.MAX_ENSEMBLE_DEPTH} deep", "deeper")
     load_file_parts(model, header, tensors)
     if members:
         set_member_models(model, [_build_from_header(one, own, depth + 1, complete=complete) for one, own in members])
     return model
 
 
-def _build_state(model: OnlineClassifier, verified: VerifiedHeader, tensors: dict[str, NDArray[Any]]) -> ModelState:
+def _build_state(
+    model: OnlineClassifier, verified: model_verifier.VerifiedHeader, tensors: dict[str, NDArray[Any]]
+) -> ModelState:
     """Return the state of a run from a verified header and arrays."""
     dtype, features = buffers.dtype(verified.precision), verified.features
-    fresh = build_updater(model, features + 1, dtype)
+    fresh = internals.build_updater(model, features + 1, dtype)
     counts = buffers.zeros(FIRST_LISTED + MAX_LISTED_MISTAKES, "int64")
     counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
     ledger = Ledger(LedgerCounters(counts, tensors["ledger.sums"]))
@@ -356,14 +343,15 @@ def _build_state(model: OnlineClassifier, verified: VerifiedHeader, tensors: dic
         features=features,
         names=None if verified.names is None else FeatureNames(verified.names),
         kind=dtype,
-        settings=run_settings_of(model),
+        settings=internals.run_settings_of(model),
         reading=verified.reading,
         shuffle=verified.shuffle,
+        holdout=verified.holdout,
         slot_names=verified.slot_names,
         encoding=verified.encoding,
         feature_sample=FeatureSample.from_tensors(tensors, dtype, ledger.examples, features),
     )
-    return state_from_file(model, state, tensors)
+    return internals.state_from_file(model, state, tensors)
 
 
 def _check_header(content: bytes, origin: str) -> dict[str, Any]:

@@ -13,17 +13,7 @@ from typing import Any, NamedTuple
 
 from novikoff import ledger
 from novikoff._compiled.lazy_numpy import NDArray
-from novikoff.base.internals import (
-    build_from_settings,
-    check_settings,
-    columns_in_file,
-    extra_schemas_of,
-    has_weights,
-    labels_from_file,
-    predicts_one_label,
-    schema_of,
-    setting_defaults_of,
-)
+from novikoff.base import internals
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.core import feature_sample
 from novikoff.data.labels.binary_labels import ONE, SEVERAL, UNSEEN
@@ -53,6 +43,7 @@ MAX_ENSEMBLE_DEPTH = 8
 PRECISIONS = ("float32", "float64")
 REST_VALUES = ("", UNSEEN, ONE, SEVERAL)
 Tensors = Mapping[str, NDArray[Any]]
+HOLDOUT_RULES = ("random", "time", "column")
 
 
 class VerifiedHeader(NamedTuple):
@@ -66,6 +57,7 @@ class VerifiedHeader(NamedTuple):
     reading: dict[str, Any] | None
     encoding: Any
     shuffle: dict[str, Any] | None
+    holdout: dict[str, Any] | None
 
 
 # --- The header ---
@@ -88,11 +80,11 @@ def build_model(header: dict[str, Any]) -> Any:
     model_type = model_class(name)
     if model_type is None:
         raise SchemaError("learner", "one that this novikoff knows (use the one that wrote the file)", shorten(name))
-    unknown = set(settings) - set(setting_defaults_of(model_type))
+    unknown = set(settings) - set(internals.setting_defaults_of(model_type))
     if unknown:
         raise SchemaError("settings", f"those of {name}", f"with {shorten(sorted(unknown)[0])}")
-    model = build_from_settings(model_type, settings)
-    check_settings(model)
+    model = internals.build_from_settings(model_type, settings)
+    internals.check_settings(model)
     return model
 
 
@@ -154,6 +146,22 @@ def check_shuffle(header: dict[str, Any]) -> dict[str, Any] | None:
     return shuffle
 
 
+def check_holdout(header: dict[str, Any]) -> dict[str, Any] | None:
+    if header.get("holdout") is None:
+        return None
+    holdout = check_dict("holdout", header["holdout"])
+    fields = {"by", "share"} | {"column"} & holdout.keys() | {"random_state"} & holdout.keys()
+    if set(holdout) != fields or holdout["by"] not in HOLDOUT_RULES:
+        raise SchemaError("holdout", f"a record of by ({', '.join(HOLDOUT_RULES)}) and share", shorten(holdout))
+    share = holdout["share"]
+    if not isinstance(share, float) or not 0.0 < share < 1.0:
+        raise SchemaError("the share of holdout", "a number between 0 and 1", shorten(share))
+    if "column" in holdout:
+        check_text("the column of holdout", holdout["column"])
+    check_int("the random_state of holdout", holdout.get("random_state", 0), 0, MAX_SEED)
+    return holdout
+
+
 def check_slot_names(pairs: Any, features: int) -> dict[int, str] | None:
     if pairs is None:
         return None
@@ -201,17 +209,19 @@ def verify_run(model: OnlineClassifier, header: dict[str, Any], tensors: Tensors
     labels = _build_labels(model, header)
     names = check_feature_names(read_json_tensor(tensors, "names"), features)
     slot_names = check_slot_names(read_json_tensor(tensors, "slot_names"), features)
-    columns = columns_in_file(model, labels)
+    columns = internals.columns_in_file(model, labels)
     sizes = {"features": features, "classes": len(labels), "columns": columns, "slots": (features + 1) * columns}
     known = verify_arrays(ledger.LEDGER_SCHEMA, tensors, sizes, precision, "ledger.")
-    known |= verify_arrays(schema_of(model, features), tensors, sizes, precision, "updater.")
-    for prefix, schema in extra_schemas_of(model, features, tensors.keys()).items():
+    known |= verify_arrays(internals.schema_of(model, features), tensors, sizes, precision, "updater.")
+    for prefix, schema in internals.extra_schemas_of(model, features, tensors.keys()).items():
         known |= verify_arrays(schema, tensors, sizes, precision, prefix)
-    if has_weights(model) and "sample.counts" in tensors:
+    if internals.has_weights(model) and "sample.counts" in tensors:
         known |= verify_arrays(feature_sample.FEATURE_SAMPLE_SCHEMA, tensors, sizes, precision, "sample.")
     _check_no_extra_arrays(tensors, known | {"names", "slot_names"})
     reading, encoding = check_reading(header, features) if complete else (header.get("reading"), None)
-    return VerifiedHeader(precision, features, labels, names, slot_names, reading, encoding, check_shuffle(header))
+    return VerifiedHeader(
+        precision, features, labels, names, slot_names, reading, encoding, check_shuffle(header), check_holdout(header)
+    )
 
 
 def _build_labels(model: OnlineClassifier, header: dict[str, Any]) -> Any:
@@ -223,11 +233,11 @@ def _build_labels(model: OnlineClassifier, header: dict[str, Any]) -> Any:
     if (None in listed and not pair) or (rest and not (pair and all(isinstance(label, str) for label in listed))):
         raise SchemaError("labels", "two, of which one may be unknown, or classes", shorten(listed))
     try:
-        labels = labels_from_file(model, listed, rest=rest)
+        labels = internals.labels_from_file(model, listed, rest=rest)
     except TypeError:
         raise SchemaError("labels", "two", shorten(listed)) from None
     if len(labels) != len([label for label in listed if label is not None]) or (
-        predicts_one_label(model) and not len(labels)
+        internals.predicts_one_label(model) and not len(labels)
     ):
         raise SchemaError("labels", "those of a model that has learned something", shorten(listed))
     return labels

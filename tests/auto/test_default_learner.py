@@ -71,7 +71,7 @@ def test_a_cluster_uses_arow_and_reports_it() -> None:
     same = DistributedLearner(AROW(), rounds=2).fit(shards())
     assert to_bytes(learner.model_) == to_bytes(same.model_)
     assert repr(same) == repr(learner)
-    with pytest.raises(InputError, match=r"Auto can't be learned on a cluster.*use AROW"):
+    with pytest.raises(InputError, match=r"Auto can't be learned on a cluster.*Use AROW"):
         DistributedLearner(Auto()).fit(shards())
 
 

@@ -141,7 +141,7 @@ def test_invalid_columns_are_refused() -> None:
         Perceptron().fit(
             with_columns(FRAME, **{**COLUMN_TYPES, "ignore": "zip", "categorical": ()}, missing="error"), LABELS
         )
-    with pytest.raises(InputError, match="Row 1: rows must all be dicts, but this one is a NoneType"):
+    with pytest.raises(InputError, match="Row 1: rows must all be dicts, got NoneType"):
         Perceptron().fit([rows()[0], None], ["good", "other"])
     with pytest.raises(InputError, match="Raw rows are a data frame, a list of dicts"):
         Perceptron().fit(with_columns([[1, 2]]), [0])
@@ -172,7 +172,7 @@ def test_missing_texts_are_read_as_empty() -> None:
         assert to_bytes(Perceptron().fit(some, labels)) == to_bytes(model)
         assert model.decision_function(some).tolist() == model.decision_function(["", *texts[1:]]).tolist()
     assert model.predict(polars.Series(texts)).tolist() == model.predict(["", *texts[1:]]).tolist()
-    with pytest.raises(InputError, match="Row 1: rows must all be of one kind, but this one is a int"):
+    with pytest.raises(InputError, match="Row 1: rows must all be of one kind, got int"):
         model.predict(["a", 3])
 
 

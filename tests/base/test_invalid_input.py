@@ -231,7 +231,7 @@ def test_missing_labels_are_refused(label: Any) -> None:
 def test_keys_must_be_names_or_column_numbers() -> None:
     model = trained("perceptron")
     for key in ("1", 1.7, None):
-        with pytest.raises(InputError, match="named by texts, or all by column numbers"):
+        with pytest.raises(InputError, match="named by strings, or all by column numbers"):
             model.learn_one({key: 1.0}, 1)
 
 

@@ -126,7 +126,7 @@ def test_elimination_grows_with_its_features() -> None:
     assert model.predict_one(["a", "never seen"]) == 0
     assert model.learn_one(["a", "never seen"], 1).predict_one(["a", "never seen"]) == 1
     for k, x in ((2, ["a"]), (3, {0: 1.0})):
-        with pytest.raises(InputError, match="must know the features beforehand"):
+        with pytest.raises(InputError, match="must know the features in advance"):
             Elimination(k=k).learn_one(x, 1)
     with pytest.raises(InputError, match="too many"):
         Elimination(k=6).fit(np.eye(200), [0, 1] * 100)
@@ -215,7 +215,7 @@ def test_halving_over_fitted_estimators_and_functions() -> None:
     for wrong in ([], [3], {"a": 1}):
         with pytest.raises(InputError, match="functions or objects that predict, at least one"):
             Halving(hypotheses=wrong).fit(X, y)
-    with pytest.raises(InputError, match="must say True or False"):
+    with pytest.raises(InputError, match="must return True, False or a number"):
         Halving(hypotheses=[lambda _: "yes"]).fit(X, y)
     assert model.set_params(hypotheses=[best]).fit(X, y).size_ == 1
     with pytest.raises(InputError, match="name a class"):

@@ -23,7 +23,7 @@ from novikoff.cli.main import COMMANDS, main
 from novikoff.data import datasets
 from tests.helpers.streams import csr, real
 
-TABLES_ONLY = ("halving",)  # requires the number of features in advance
+TABLES_ONLY = ("halving",)  # must know the number of features in advance
 LINES = "+1 1:1 3:0.5 # a comment\n-1 2:1 3:0.25\n\n1 1:2\n-1 2:3 9:1e-3\n"
 
 

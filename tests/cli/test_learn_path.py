@@ -12,7 +12,7 @@ import pytest
 from novikoff.cli import learn
 from novikoff.cli.main import build_parser, main
 
-MAX_MODULES = 44
+MAX_MODULES = 30
 """Of novikoff, between the call of the command and its return."""
 
 

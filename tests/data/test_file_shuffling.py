@@ -23,7 +23,7 @@ from novikoff import model_file
 from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.cli.main import main
 from novikoff.data import datasets
-from novikoff.data.options import ReadOptions
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.reader import DataReader
 from novikoff.data.shuffle.buckets import Sizes
 from novikoff.data.shuffle.external import BATCH_WORDS, Shuffler, get_recorded_seed

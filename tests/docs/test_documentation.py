@@ -15,10 +15,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-import novikoff
 from docs.builder.notebooks import read_cells
 from docs.builder.pictures import PICTURES, render_figure
 from docs.builder.staging import PICTURE, list_notebooks, list_pages
+from novikoff import learner_registry, scheme_registry
 from tests.helpers.paths import ROOT
 from tests.helpers.run_documentation import PageRunner, parse_blocks
 
@@ -96,14 +96,10 @@ def test_every_link_of_a_page_exists() -> None:
             assert (page.parent / link).exists(), (name(page), link)
 
 
-FOLDERS = ("linear.", "boolean.", "dual.", "neural.", "multiclass.", "ensemble.", "online_to_batch.")
-
-
 def test_every_learner_has_a_page_with_a_picture() -> None:
     written = {path.stem for path in (ROOT / "docs/learners").glob("*.md")} - {"README"}
-    home = novikoff._HOME
-    learners = {where.rpartition(".")[2] for where in home.values() if where.startswith(("auto", *FOLDERS))}
-    assert written == learners
+    public = {*learner_registry.names(), *scheme_registry.names()} - learner_registry.VARIANTS.keys()
+    assert written == {name.replace("-", "_") for name in public}
     assert written <= set(PICTURES)
     listed = (ROOT / "docs/learners/README.md").read_text()
     for page in sorted(written):

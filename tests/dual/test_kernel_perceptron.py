@@ -29,7 +29,7 @@ def half(X: Any, Z: Any) -> Any:
 
 
 class ReferenceKernelPerceptron:
-    """The algorithm, one example and one class at a time. Classes are numbers from 0, all known beforehand."""
+    """The algorithm, one example and one class at a time. Classes are numbers from 0, all known in advance."""
 
     def __init__(self, k: Any, classes: int, margin: float = 0.0, tie: float = 1.0, budget: int = 0) -> None:
         self.k, self.margin, self.tie, self.budget = k, margin, tie, budget

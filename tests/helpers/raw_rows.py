@@ -12,7 +12,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from novikoff import load
+from novikoff import learner_registry, load
 from novikoff.cli.main import main
 
 Row = dict[str, Any]
@@ -55,14 +55,9 @@ class LearnerOptions(NamedTuple):
 
 
 LEARNERS = {
-    "perceptron": LearnerOptions(["--learner", "perceptron"]),
-    "averaged-perceptron": LearnerOptions(["--learner", "averaged-perceptron"]),
-    "arow": LearnerOptions(["--learner", "arow"]),
-    "sgd": LearnerOptions(["--learner", "sgd"]),
     "auto": LearnerOptions(["--learner", "auto"], 3),
     "margin-perceptron": LearnerOptions(["--learner", "margin-perceptron", "--gamma", "0.1"]),
     "p-norm-perceptron": LearnerOptions(["--learner", "p-norm-perceptron", "--p", "4"]),
-    "voted-perceptron": LearnerOptions(["--learner", "voted-perceptron"]),
     "kernel-perceptron": LearnerOptions(["--learner", "kernel-perceptron"], 3),
     "multilayer-perceptron": LearnerOptions(["--learner", "multilayer-perceptron"], 3),
     "balanced-winnow": LearnerOptions(["--learner", "balanced-winnow"], is_unit=True),
@@ -70,7 +65,6 @@ LEARNERS = {
     "winnow-r": LearnerOptions(["--learner", "winnow-r", "--threshold", "3"], is_unit=True),
     "elimination": LearnerOptions(["--learner", "elimination"], is_unit=True),
     "halving": LearnerOptions(["--learner", "halving"], is_unit=True),
-    "rectangle": LearnerOptions(["--learner", "rectangle"]),
     "kesler": LearnerOptions(["--learner", "perceptron", "--multiclass", "kesler"], 3),
     "one-vs-all": LearnerOptions(["--learner", "arow", "--multiclass", "one-vs-all"], 3),
     "all-vs-all": LearnerOptions(["--learner", "perceptron", "--multiclass", "all-vs-all"], 3),
@@ -85,7 +79,9 @@ LEARNERS = {
     ),
     "online-to-batch": LearnerOptions(["--learner", "perceptron", "--online-to-batch", "average"]),
 }
-"""All that can be served and learned from files."""
+"""All models that can be served and learned from files. Learners without an entry have their default settings."""
+for _name in learner_registry.names():
+    LEARNERS.setdefault(_name, LearnerOptions(["--learner", _name]))
 
 
 def is_learnable(fmt: str, learner: str) -> bool:

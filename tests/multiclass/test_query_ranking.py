@@ -106,3 +106,10 @@ def test_invalid_queries_are_refused() -> None:
     ):
         with pytest.raises(InputError, match=sentence):
             fit()
+
+
+def test_single_examples_are_not_learned() -> None:
+    model = QueryRanking()
+    assert not hasattr(model, "learn_one")
+    with pytest.raises(AttributeError, match="it learns whole queries, by partial_fit"):
+        _ = model.learn_one

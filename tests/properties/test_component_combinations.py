@@ -89,8 +89,11 @@ def test_bagged_kernel_learners_take_three_labels() -> None:
         (("--multiclass", "adaboost", "--online-to-batch", "vote"), "--online-to-batch has no meaning for adaboost"),
         (("--multiclass", "bagging", "--epsilon", "0.1"), "--epsilon is for --online-to-batch"),
         (("--multiclass", "bagging", "--kernel-form", "dual"), "--kernel-form has no meaning for bagging"),
-        (("--search-effort", "3"), "--search-effort is how hard a --certificate or --report looks"),
-        (("--learner", "kernel-perceptron", "--search-effort", "3"), "--search-effort is how hard a --certificate"),
+        (("--search-effort", "3"), "--search-effort is for the witness search of --certificate or --report"),
+        (
+            ("--learner", "kernel-perceptron", "--search-effort", "3"),
+            "--search-effort is for the witness search of --certificate",
+        ),
     ],
 )
 def test_options_without_a_meaning_for_the_learner_are_refused(

@@ -31,7 +31,7 @@ from novikoff import (
     scheme_registry,
 )
 from novikoff.cli.main import main
-from novikoff.data.options import ReadOptions
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.raw import encoding as encodings
 from novikoff.data.raw import frames as table_frames
 from novikoff.data.raw import records
@@ -139,7 +139,8 @@ COVERING = [
     ("text", "winnow-r"), ("text", "hierarchical"), ("text with blanks", "online-bagging"),
     ("text with a dictionary", "online-boosting"), ("csv with a dictionary", "multilayer-perceptron"),
 ]  # fmt: skip
-"""Every format and every learner once, in the tests of every day."""
+"""Every format and every learner once, for the quick tests. Learners without an entry learn svmlight."""
+COVERING += [("svmlight", learner) for learner in LEARNERS if learner not in {name for _, name in COVERING}]
 
 
 def test_every_servable_learner_is_covered() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import threading
@@ -16,7 +17,7 @@ from novikoff.errors import InputError
 from novikoff.model_file import to_bytes
 from novikoff.server.models.served_model import ServedModel
 from novikoff.server.ops.limits import Limits
-from novikoff.server.storage.recovery import open_registry
+from novikoff.server.storage.recovery import open_registry, prepare_folder
 from tests.helpers.server.process import NDJSON, ForkServer, Server, run_server
 from tests.helpers.server.traffic import call_concurrently, download_model, draw_examples, learn_stream
 
@@ -131,6 +132,31 @@ def test_a_server_with_event_streams_stops_at_once(server: Server) -> None:
     answer.close()
     watcher.close()
     assert "Traceback" not in server.log.read_text()
+
+
+def test_a_cancelled_request_is_learned_once_and_frees_its_key(tmp_path: Path) -> None:
+    prepare_folder(tmp_path)
+
+    def build_body(label: str) -> bytes:
+        return json.dumps({"features": {"a": 1.0}, "label": label}).encode()
+
+    async def run() -> None:
+        registry = open_registry(tmp_path, Limits())
+        registry.start()
+        served = await registry.create("m", Perceptron(), None)
+        group = registry.streams[served.stream]
+        cancelled = asyncio.create_task(group.learn_one(build_body("x"), "k"))
+        await asyncio.sleep(0)
+        assert list(group.in_flight_names) == ["k"]
+        cancelled.cancel()
+        assert (await group.learn_one(build_body("x"), "k")).status == "already learned"
+        assert cancelled.cancelled()
+        assert not group.in_flight_names
+        assert (await group.learn_one(build_body("y"), None)).status == "learned"
+        assert (served.position, served.ledger.examples) == (2, 2)
+        await registry.stop()
+
+    asyncio.run(run())
 
 
 def test_no_bound_is_claimed_for_uploaded_models(server: Server, tmp_path: Path) -> None:

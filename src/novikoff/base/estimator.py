@@ -1,4 +1,4 @@
-"""The base of all estimators: settings as scikit-learn expects them, without importing it, and fitted attributes."""
+"""Base class of all estimators: settings as scikit-learn expects them, without importing it, and fitted attributes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ REQUIRED = object()
 
 
 class BaseEstimator:
-    """An object whose settings are the keyword arguments of `__init__`: kept by name, and checked when it learns."""
+    """An object whose settings are the keyword arguments of `__init__`. They are checked when it learns."""
 
-    __slots__ = ("__dict__", "__weakref__", "_model_lock")  # the lock is no attribute that scikit-learn finds
+    __slots__ = ("__dict__", "__weakref__", "_model_lock")  # scikit-learn does not see the lock as an attribute
 
     _not_copied: ClassVar[tuple[str, ...]] = ()
-    """Attributes that copies and pickles leave out: fast paths, which are built again when they are needed."""
+    """Attributes that copies and pickles leave out: fast paths, which are built again when needed."""
     _accepts_multiclass: ClassVar[bool] = False
     """Whether the estimator takes more than two classes, for scikit-learn."""
     _state: Any = None
-    """What was learned: at least features, their names or None, and labels."""
+    """The learned state: at least features, their names or None, and labels."""
 
     _model_lock: ModelLock
 
@@ -41,8 +41,8 @@ class BaseEstimator:
         wrap_methods(cls)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickle holds: a snapshot without the lock, since another thread may learn while it is
-        written."""
+        """Return the attributes for a pickle: a snapshot without the lock, because another thread may learn
+        meanwhile."""
         return self._snapshot({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -51,7 +51,7 @@ class BaseEstimator:
         return model
 
     def __copy__(self) -> Self:
-        """Return a deep copy: two models with locks of their own must not share what is learned."""
+        """Return a deep copy: two models with separate locks must not share learned state."""
         return copy.deepcopy(self)
 
     def _snapshot(self, memo: dict[int, Any]) -> dict[str, Any]:
@@ -69,9 +69,9 @@ class BaseEstimator:
     @classmethod
     @functools.cache
     def _setting_defaults(cls) -> Mapping[str, Any]:
-        """Return the settings with their defaults, REQUIRED where there is none.
+        """Return the settings with their defaults; REQUIRED stands for a missing default.
 
-        `inspect` would find the same, but importing it takes longer than learning a small file.
+        `inspect` would give the same result, but importing it takes longer than learning a small file.
         """
         function: Any = cls.__init__
         while hasattr(function, "__wrapped__"):  # a decorated __init__ may take any arguments
@@ -114,7 +114,7 @@ class BaseEstimator:
 
     @classmethod
     def _from_settings(cls, settings: dict[str, Any]) -> Any:
-        """Return an estimator with the settings that `_plain_settings` has returned."""
+        """Return an estimator with settings from `_plain_settings`."""
         return cls(**settings)
 
     def _working_model(self) -> Any:
@@ -136,13 +136,13 @@ class BaseEstimator:
     # --- Fitted attributes ---
 
     def _require_fitted(self) -> Any:
-        """Return what was learned; raise NotFittedError before the first example."""
+        """Return the learned state; raise NotFittedError before the first example."""
         if self._state is None:
             raise build_not_fitted_error(type(self).__name__)
         return self._state
 
     def _require_attribute(self, name: str) -> Any:
-        """Return what was learned, for an attribute: raise AttributeError before the first example."""
+        """Return the learned state for an attribute; raise AttributeError before the first example."""
         if self._state is None:
             raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something.")
         return self._state
@@ -151,7 +151,7 @@ class BaseEstimator:
         return self._state is not None
 
     def _check_features(self, batch: validation.ValidatedBatch) -> None:
-        """Raise InputError where a batch has other features than those that were learned."""
+        """Raise InputError if a batch has other features than the learned ones."""
         state = self._require_fitted()
         names = None if state.names is None else list(state.names.columns)
         validation.check_features(type(self).__name__, state.features, names, batch)
@@ -179,12 +179,12 @@ class SampleWeightMixin(BaseEstimator):
         return self
 
     def partial_fit(self: Any, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Any:
-        """Learn these rows once, going on from before; `classes` names all labels at the first call."""
+        """Continue learning with one pass over these rows; `classes` names all labels at the first call."""
         return self._partial_fit(X, y, classes, sample_weight)
 
 
 def is_same_setting(a: Any, b: Any) -> bool:
-    """Return whether two settings are the same; values that can't be compared, such as arrays, are not."""
+    """Return whether two settings are equal; values that can't be compared, such as arrays, count as different."""
     return a is b or (type(a) is type(b) and isinstance(a, bool | int | float | str) and a == b)
 
 

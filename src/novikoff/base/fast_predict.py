@@ -1,6 +1,6 @@
-"""The fast lane for predicting single examples: as `lane.py` is for learning them.
+"""Fast path that scores single examples: the counterpart of `fast_learn.py`.
 
-Several threads may predict with one model: each example takes a set of buffers for itself, and gives it back.
+Several threads may predict with one model: each call takes a set of buffers for itself and returns it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UNSEEN_COLUMN = MAX_INDEX - 1  # a column that no feature with a name has
 NO_INDICES = buffers.zeros(0, "uint32")
 
 ScoreFunction = Callable[[ModelState, Any], float | None]
-"""score(state, x) → the score; NaN where x must go the way around, None where the lane is of another state."""
+"""score(state, x) → the score; NaN if x needs the slow path, None if the fast path belongs to another state."""
 
 
 class FastPredictPath:
@@ -48,7 +48,8 @@ class FastPredictPath:
         self.types = _compiled_types(state)
 
     def try_refresh(self, state: ModelState, *, unseen: float) -> bool:
-        """After features, or the room for them, have changed; False where a new lane is due."""
+        """Update the fast path after the number of features, or their capacity, has changed; return False if a new one
+        must be built."""
         if _compiled_types(state) != self.types:
             return False
         self.unseen = unseen
@@ -56,29 +57,30 @@ class FastPredictPath:
         return True
 
     def close(self) -> None:
-        """Make all scores NaN, also for threads that are about to ask for one."""
+        """Make all scores NaN, also for threads that are about to compute one."""
         if not JIT_DISABLED:
             self.block[FEATURES_OFFSET] = FAST_PATH_CLOSED
 
     def open(self, state: ModelState) -> None:
-        """Undo `close`, unless the lane is no longer that of this state."""
+        """Undo `close`, unless the fast path belongs to another state."""
         if not JIT_DISABLED and self.asked.updater is state.updater and self.asked.features == state.features:
             self.block[FEATURES_OFFSET] = state.features
 
     def _buffers(self, terms: int) -> tuple[Any, ...]:
-        """For examples of so many terms: a buffer, first the column numbers, then the values; room for weights; and the
-        terms, packed and as they are."""
+        """Return buffers for examples with this number of terms: a buffer for the column numbers and then the values;
+        space for weights; and the terms, packed and as arrays."""
         if len(self.buffers) > MAX_CACHED_LENGTHS:
             self.buffers.clear()
         layout = struct.Struct(f"{terms}I{terms}{self.kind.char}")
         buffer = bytearray(layout.size)
         indices = np.frombuffer(buffer, np.uint32, terms)
         values = np.frombuffer(buffer, self.kind, terms, layout.size - terms * self.kind.itemsize)
-        workspace = DictTerms(allocate_workspace(guarded=False), indices, values)  # each thread takes one for itself
+        workspace = DictTerms(allocate_workspace(guarded=False), indices, values)  # each thread takes one set
         return layout.pack_into, buffer, buffers.empty(terms + 1), pack_block(workspace), workspace
 
     def scores(self, state: ModelState, *, scale: float) -> ScoreFunction:
-        """Return a function of local variables alone, which are fast; build it again after `try_refresh`."""
+        """Return the scoring function. It uses local variables only, which are fast; build it again after
+        `try_refresh`."""
         self.scale = scale
         block, score_terms, buffers, make = self.block, self.score, self.buffers, self._buffers
         updater, features, names = state.updater, state.features, state.names
@@ -87,7 +89,7 @@ class FastPredictPath:
 
         def score(
             now: ModelState, x: Any, alive: Any = self.asked
-        ) -> float | None:  # the arrays that the block points to
+        ) -> float | None:  # keeps the arrays alive to which the block points
             if now is not state or now.updater is not updater or now.features != features or now.names is not names:
                 return None
             example_type = type(x)
@@ -109,7 +111,7 @@ class FastPredictPath:
                     try:
                         columns = x if known is None else itemgetter(*x)(known)
                         pack_into(buffer, 0, *columns, *x.values())
-                    except (KeyError, TypeError):  # a new name, or one alone, which is no tuple
+                    except (KeyError, TypeError):  # a new name, or a single one, for which itemgetter returns no tuple
                         pack_into(buffer, 0, *map(known.get, x, never), *x.values())  # type: ignore[union-attr]
             except (AttributeError, TypeError, OverflowError, IndexError, struct.error):
                 return SLOW_PATH_SCORE
@@ -131,5 +133,5 @@ class FastPredictPath:
 
 
 def _compiled_types(state: ModelState) -> tuple[Any, ...]:
-    """What the compiled code depends on."""
+    """Return the types on which the compiled code depends."""
     return type(state.updater), state.kind, *(a.flags.num for a in state_arrays(state.updater).values())

@@ -5,7 +5,7 @@
         training.learn(training.encode(batch))
     training.end_pass()
 
-Where batches end does not change the model.
+The model does not depend on batch boundaries.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class EncodedBatch(NamedTuple):
 
     batch: FileBatch
     rows: Rows
-    """In the precision of the model."""
+    """The rows, in the precision of the model."""
     codes: Any
-    """The labels as the loop takes them: for two classes −1 and +1, and 0 for rows that are left out."""
+    """The labels as the loop takes them: −1 and +1 for two classes, and 0 for rows that are left out."""
     weights: NDArray[np.float64]
 
 
@@ -49,20 +49,20 @@ class FileTrainer:
         self.label_order: LabelOrder | None = LabelOrder()
         """Counts label changes in the first pass; None in later ones."""
 
-    def iter_batches(self, batches: Iterable[FileBatch]) -> Iterator[Any]:
-        """Yield what is encoded and learned together: the batches as they are."""
+    def iter_batches(self, batches: Iterable[Batch]) -> Iterator[Any]:
+        """Yield the batches in which examples are encoded and learned; by default those of the reader."""
         return iter(batches)
 
     def learn_pass(self) -> Iterator[EncodedBatch]:
-        """Learn all examples of the reading; yield each batch after it was learned."""
+        """Learn all examples of the reader; yield each batch after learning it."""
         for batch in self.iter_batches(self.reading.batches()):
             encoded = self.encode(batch)
             self.learn(encoded)
             yield encoded
         self.end_pass()
 
-    def encode(self, batch: FileBatch) -> EncodedBatch:
-        """Encode the labels of the next batch, and make room for its features."""
+    def encode(self, batch: Batch) -> EncodedBatch:
+        """Encode the labels of the next batch, and allocate weights for its features."""
         state = self._prepare_state(batch)
         batch = batch.to_numpy()
         codes, weights = self.label_encoder.encode(batch), batch.parsed.weights
@@ -88,8 +88,11 @@ class FileTrainer:
         state, batch, codes = self._require_state(), encoded.batch, encoded.codes
         before = state.ledger.examples
         try:
-            rows, weights = slice_rows(encoded.rows, start, stop), encoded.weights[start:stop]
-            self.model._learn_rows(state, rows, codes[start:stop], state.labels, weights)
+            if (start, stop) == (0, len(codes)):
+                self.model._learn_rows(state, encoded.rows, codes, state.labels, encoded.weights)
+            else:
+                rows, weights = slice_rows(encoded.rows, start, stop), encoded.weights[start:stop]
+                self.model._learn_rows(state, rows, codes[start:stop], state.labels, weights)
         except FeatureRangeError as problem:
             row = start + problem.row
             if self.reading.options.bad_lines != "skip":
@@ -111,24 +114,27 @@ class FileTrainer:
         return stop
 
     def end_pass(self) -> None:
-        """Complete the state after the last batch; InputError where the positive label was not found."""
+        """Complete the state after the last batch; raise InputError if the positive label was not found."""
         state = self._require_state()
         self.label_order = None
+        if self.reading.row_filter is not None and self.reading.names is not None:
+            # The last rows may be held out, and still have added names to the dictionary.
+            self.model._ensure_capacity(state, len(self.reading.names))
         if self.reading.kept:
             state.slot_names = dict(self.reading.kept)
         if self.positive is not None and state.ledger.examples and not self.resumed and not self.saw_positive_label():
-            raise InputError(f"--positive-label {self.positive}: no example has that label; there are others only.")
+            raise InputError(f"--positive-label {self.positive}: no example has that label.")
 
     def saw_positive_label(self) -> bool:
         return self.label_encoder is not None and bool((self.label_encoder.codes > 0).any())
 
     def _require_state(self) -> ModelState:
-        if self.state is None:  # a reading without examples ends with an error
+        if self.state is None:  # readers raise an error for files without examples
             raise InputError("There were no examples.")
         return self.state
 
-    def _prepare_state(self, batch: FileBatch) -> ModelState:
-        """Return the state, with room for the features of the batch."""
+    def _prepare_state(self, batch: Batch) -> ModelState:
+        """Return the state, with capacity for the features of the batch."""
         columns = self.reading.columns(batch.title)
         if self.state is None:
             labels = self.model._empty_labels() if self.positive is None else build_one_vs_rest_labels(self.positive)
@@ -154,8 +160,8 @@ class FileTrainer:
         self._ensure_capacity(state, batch)
         return state
 
-    def _ensure_capacity(self, state: ModelState, batch: FileBatch) -> None:
-        """Allocate weights for the batch; ModelTooLarge names the row with the first feature that is too much."""
+    def _ensure_capacity(self, state: ModelState, batch: Batch) -> None:
+        """Allocate weights for the batch; raise ModelTooLarge, with the row of the first feature beyond the limit."""
 
         def needed(features: int) -> int:
             return state.bytes_needed(Growth(features))

@@ -1,4 +1,4 @@
-"""Attributes that fitted models show, as functions of the model: features, their spread, mistakes of fit, accuracy."""
+"""Attributes of fitted models, as functions of the model: features, their deviations, mistakes of fit, accuracy."""
 
 from __future__ import annotations
 
@@ -10,14 +10,8 @@ from novikoff.data import validation
 from novikoff.data.shuffle.permutation import permutation
 
 
-def count_features(model: Any) -> int:
-    """The number of features that the model has seen."""
-    features: int = model._require_attribute("n_features_in_").features
-    return features
-
-
 def list_feature_names(model: Any) -> NDArray[Any]:
-    """The names of the features, where they have names."""
+    """Return the names of the features; raise AttributeError if they have none."""
     names = model._require_attribute("feature_names_in_").names
     if names is None:
         raise AttributeError(f"The features of this {type(model).__name__} have no names.")
@@ -25,7 +19,7 @@ def list_feature_names(model: Any) -> NDArray[Any]:
 
 
 def estimate_deviations(model: Any, name: str = "feature_std_") -> NDArray[np.float64]:
-    """The standard deviation of each feature, estimated from a sample of the examples that were learned; 0 where no
+    """Return the standard deviation of each feature, estimated from a sample of the learned examples; 0 where no
     sampled example has a value other than 0."""
     state = model._require_attribute(name)
     if not state.feature_sample.is_recording:
@@ -35,8 +29,10 @@ def estimate_deviations(model: Any, name: str = "feature_std_") -> NDArray[np.fl
 
 
 def compute_importances(model: Any) -> NDArray[np.float64]:
-    """|weight| × standard deviation of each feature: how much it moves the score. Where there are many columns of
-    weights, the largest of them counts. Unlike those of scikit-learn's trees, importances don't add up to 1.
+    """Return |weight| × standard deviation of each feature: how much it moves the score. With several columns of
+    weights, the largest counts. Unlike those of scikit-learn's trees, importances don't add up to 1. The deviation is
+    an estimate (see `feature_std_`): the importance of a feature that no sampled example has, such as a rare word, is
+    0.
 
     The deviation is an estimate (see `feature_std_`): the importance of a feature that no sampled example has, such
     as a rare word, is 0 whatever its weight."""
@@ -46,16 +42,16 @@ def compute_importances(model: Any) -> NDArray[np.float64]:
 
 
 def find_mistake_rows(model: Any) -> NDArray[np.int64]:
-    """The rows of fit's X on which the mistakes in `ledger_.mistake_times` were made, in that order.
+    """Return the rows of fit's X on which the mistakes in `ledger_.mistake_times` were made, in that order.
 
-    With shuffling, a mistake at time t is not one on row t. A row that was mistaken in several passes is listed
-    once for each. AttributeError where the run has other examples than those of fit.
+    With shuffling, a mistake at time t is not a mistake on row t. A row that was wrong in several passes is listed once
+    for each. Raise AttributeError if the run has other examples than those of fit.
     """
     state = model._require_attribute("mistake_rows_")
     times, record = state.ledger.mistake_times - 1, state.shuffle
     rows = state.fit_row_count if record is None else record["rows"]
     if rows == 0 or state.ledger.examples != rows * int(model.passes):
-        raise AttributeError("mistake_rows_ is known after fit alone, where all rows have a weight above 0.")
+        raise AttributeError("mistake_rows_ is only known after fit, if all rows have a weight above 0.")
     passes, places = np.divmod(times, rows)
     if record is None:
         return places

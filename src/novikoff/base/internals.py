@@ -1,6 +1,6 @@
-"""The internal interface of models: what other packages may ask of a model beyond its public methods.
+"""The internal interface of models: functions by which other packages use a model beyond its public methods.
 
-Hooks of the estimator classes are private, so that `dir(model)` shows users what is meant for them. Packages other than
+Hooks of the estimator classes are private, so that `dir(model)` shows public members only. Packages other than
 `base` reach them by these functions only; `scripts/check_style.py` checks that. Classes that inherit a hook call or
 override it directly. Hooks of some models only have modules of their own beside their classes:
 
@@ -31,17 +31,17 @@ if TYPE_CHECKING:  # commands import this module before they know whether they n
 
 
 def state_of(model: Any) -> Any:
-    """Return what the model has learned; None before the first example."""
+    """Return the state of the model; None before the first example."""
     return model._state
 
 
 def require_state(model: Any) -> Any:
-    """Return what the model has learned; NotFittedError before the first example."""
+    """Return the state of the model; raise NotFittedError before the first example."""
     return model._require_fitted()
 
 
 def checked_state_of(model: Any) -> Any:
-    """Return what the model has learned; InputError where its settings have changed since."""
+    """Return the state of the model; raise InputError if its settings have changed since."""
     return model._checked_state()
 
 
@@ -51,12 +51,12 @@ def build_state(model: Any, features: int, dtype: Any, names: list[str] | None, 
 
 
 def set_state(model: Any, state: Any) -> None:
-    """Replace what the model has learned, and drop its fast paths."""
+    """Replace the state of the model, and drop its fast paths."""
     model._set_state(state)
 
 
 def ensure_capacity(model: Any, state: Any, features: int) -> None:
-    """Allocate weights for this number of features; InputError where the learner needs a fixed number."""
+    """Allocate weights for this number of features; raise InputError if the learner needs a fixed number."""
     model._ensure_capacity(state, features)
 
 
@@ -101,12 +101,12 @@ def plain_settings_of(model: Any) -> dict[str, Any]:
 
 
 def build_from_settings(learner_type: Any, settings: dict[str, Any]) -> Any:
-    """Return a model with settings that `plain_settings_of` has returned."""
+    """Return a model with settings from `plain_settings_of`."""
     return learner_type._from_settings(settings)
 
 
 def build_unfitted(model: Any) -> Any:
-    """Return a model of the same class with the same settings that has learned nothing."""
+    """Return an unfitted model with the class and the settings of this one."""
     return type(model)._from_settings(model._plain_settings())
 
 
@@ -116,17 +116,17 @@ def run_settings_of(model: Any) -> dict[str, Any]:
 
 
 def check_settings(model: Any) -> None:
-    """Raise InputError where a setting is not valid."""
+    """Raise InputError if a setting is not valid."""
     model._check_all()
 
 
 def check_settings_unchanged(model: Any, state: Any) -> None:
-    """Raise InputError where settings are not those that the run began with."""
+    """Raise InputError if settings are not those with which the run began."""
     model._check_settings_unchanged(state)
 
 
 def inner_learner_of(model: Any) -> Any:
-    """Return the binary learner that the model is, or is made of; a model without one is returned itself."""
+    """Return the inner binary learner of the model; a model without one is returned itself."""
     return getattr(model, "_inner_learner", model)
 
 
@@ -144,17 +144,17 @@ def spec_of(model: Any) -> LearnerSpec:
 
 
 def is_multiclass(model: Any) -> bool:
-    """Return whether the model, or class, takes more than two classes without a scheme around it."""
+    """Return whether the model, or class, supports more than two classes without a scheme."""
     return bool(model._is_multiclass)
 
 
 def needs_two_classes(model: Any) -> bool:
-    """Return whether the model, or class, learns from labels, of which there must be two."""
+    """Return whether the targets of the model, or class, are labels, of which there must be at least two."""
     return bool(model._needs_two_classes)
 
 
 def predicts_one_label(model: Any) -> bool:
-    """Return whether the model predicts one label for each example; models fitted at once do."""
+    """Return whether the model predicts one label for each example; batch models do."""
     return bool(getattr(model, "_predicts_one_label", True))
 
 
@@ -164,12 +164,12 @@ def has_weights(model: Any) -> bool:
 
 
 def has_fixed_length(model: Any) -> bool:
-    """Return whether the length of the run is independent of what happened in it."""
+    """Return whether the length of the run is independent of its outcome."""
     return bool(model._has_fixed_length)
 
 
 def outcome_type_of(model: Any) -> str:
-    """Return what examples are to the theorems: sides, preferences, columns, queries or kernel."""
+    """Return the role of examples in the theorems: sides, preferences, columns, queries or kernel."""
     return model._outcome_type
 
 
@@ -184,7 +184,7 @@ def fixed_width_reason_of(model: Any) -> str | None:
 
 
 def unseen_weight_of(model: Any, state: Any) -> float:
-    """Return the weight of features that were never seen."""
+    """Return the weight of unseen features."""
     return model._spec().unseen_weight_in(state)
 
 
@@ -194,7 +194,7 @@ def weight_scale_of(model: Any) -> float:
 
 
 def uses_linear_loop(model: Any) -> bool:
-    """Return whether the model learns by the loop that all linear learners share."""
+    """Return whether the model uses the shared loop of linear learners."""
     from novikoff.base.linear_classifier import LinearClassifier
 
     return type(model)._run_loop is LinearClassifier._run_loop
@@ -206,7 +206,7 @@ def scores_by_weights(model: Any) -> bool:
 
 
 def build_updater(model: Any, slots: int, dtype: Any) -> Any:
-    """Return an updater that has learned nothing, from the settings."""
+    """Return a new updater, from the settings."""
     return model._spec().build_updater(slots, dtype)
 
 
@@ -259,7 +259,7 @@ def run_pass(
 
 
 def check_rows(model: Any, state: Any, rows: Rows) -> None:
-    """Raise InputError where a row can't be learned."""
+    """Raise InputError if a row can't be learned."""
     model._check_rows(state, rows)
 
 
@@ -274,14 +274,14 @@ def iter_encoded_files(model: Any, reading: Any) -> Iterator[tuple[Rows, Any]]:
 
 
 def silence_order_warnings(model: Any) -> None:
-    """Issue no SortedLabelsWarning, in runs that the user did not start."""
+    """Suppress SortedLabelsWarning, in runs that the user did not start."""
     model._warns_of_sorted_labels = False
 
 
 def run_linear_loop(
     model: Any, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], canonical: bool
 ) -> int:
-    """Learn rows by the loop that all linear learners share, whatever the model overrides."""
+    """Learn rows by the shared loop of linear learners, whatever the model overrides."""
     from novikoff.base.linear_classifier import LinearClassifier
 
     return LinearClassifier._run_loop(model, state, rows, signs, weights, canonical)
@@ -291,7 +291,7 @@ def run_linear_loop(
 
 
 def build_scorer(model: Any, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
-    """Return a function of rows to scores, with the hypothesis of this moment."""
+    """Return a function of rows to scores, with the current hypothesis."""
     return model._build_scorer(known=known)
 
 
@@ -306,7 +306,7 @@ def display_scores(model: Any, scores: NDArray[np.float64]) -> NDArray[np.float6
 
 
 def hypothesis_of(model: Any, state: Any) -> NDArray[np.float64]:
-    """Return the weights, that of the bias first; AttributeError where there is no weight vector."""
+    """Return the weights, bias first; raise AttributeError if there is no weight vector."""
     return model._hypothesis(state)
 
 
@@ -319,22 +319,22 @@ def preference_bounds_of(model: Any, state: Any, *, variables: int, top: bool) -
 
 
 def column_bounds_of(model: Any, state: Any, *, variables: int) -> Sequence[Bound]:
-    """Return the theorems for one of several columns that learns by itself."""
+    """Return the theorems for one of several columns that learns on its own."""
     return model._column_bounds(state, variables=variables)
 
 
 def count_min_errors(model: Any, rows: Rows, signs: Any) -> int | None:
-    """Return the errors of the best hypothesis of the class on these rows; None where it is not known."""
+    """Return the errors of the best hypothesis of the class on these rows; None if unknown."""
     return model._min_errors(rows, signs)
 
 
 def run_facts_of(model: Any) -> dict[str, Any]:
-    """Return what a certificate tells of the run beside the ledger."""
+    """Return the facts of the run that a certificate reports beside the ledger."""
     return model._run_facts()
 
 
 def describe_guarantee(model: Any, *args: Any, **more: Any) -> dict[str, Any] | None:
-    """Return what is guaranteed on new data; None where no theorem applies."""
+    """Return the guarantee for new data; None if no theorem applies."""
     return model._describe_guarantee(*args, **more)
 
 
@@ -342,7 +342,7 @@ def describe_guarantee(model: Any, *args: Any, **more: Any) -> dict[str, Any] | 
 
 
 def schema_of(model: Any, features: int) -> Schema:
-    """Return what a model file with this number of features may hold of the updater."""
+    """Return the schema of the updater in a model file with this number of features."""
     return model._spec().build_schema(features)
 
 
@@ -362,12 +362,12 @@ def labels_from_file(model: Any, listed: list[Any], *, rest: str) -> Any:
 
 
 def trim_state(model: Any, state: Any) -> Any:
-    """Return the updater without spare capacity, as it goes to a file."""
+    """Return the updater without spare capacity, for a model file."""
     return model._trim_state(state)
 
 
 def extra_arrays_of(model: Any, state: Any) -> dict[str, NDArray[Any]]:
-    """Return the arrays that go to a file beside the updater."""
+    """Return the arrays of a model file beside the updater."""
     return model._extra_arrays(state)
 
 

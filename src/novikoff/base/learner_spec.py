@@ -1,4 +1,4 @@
-"""The record in which a learner's file describes its algorithm to the code that all learners share."""
+"""Record with which a learner's file describes its algorithm to the shared code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from novikoff.schema import Schema
 MulticlassSupport = Literal["no", "each", "whole", "rivals"]
 
 BOOLEAN_VALUES = (1.0, 1.0)
-"""The range of features that are 0 or 1: explicit zeros are dropped, so 1 is the only value that is left."""
+"""The range of Boolean features: explicit zeros are dropped, so 1 is the only remaining value."""
 
 
 class LearnerSpec(NamedTuple):
@@ -22,7 +22,7 @@ class LearnerSpec(NamedTuple):
     build_schema: Callable[[int], Schema]
     """Build the schema of the updater in a model file, from the number of features."""
     loss: Any = None
-    """None for models with a loop of their own."""
+    """The loss; None for models with a loop of their own."""
 
     feature_range: tuple[float, float] = (-math.inf, math.inf)
     """The least and the largest value that a feature may have."""
@@ -39,8 +39,8 @@ class LearnerSpec(NamedTuple):
     """Whether the score is w·x. Otherwise the updater scores examples, or the model has a scorer of its own."""
 
     multiclass_support: MulticlassSupport = "no"
-    """How columns of weights can be learned side by side: `each` on its own, as one long vector (`whole`), as
-    preferences of a class to its highest rival (`rivals`), or `no`."""
+    """How columns of weights can be learned side by side: `each` independently, as one long vector (`whole`), as
+    preferences of a class over its highest rival (`rivals`), or `no`."""
     scratch_columns: int = 0
     """How many numbers an example needs beside each column of weights."""
 
@@ -54,5 +54,5 @@ class LearnerSpec(NamedTuple):
     """Whether predicting is compiled for dense rows."""
 
     def unseen_weight_in(self, state: Any) -> float:
-        """Return the weight that a model in this state gives to a feature that was never seen."""
+        """Return the weight that a model in this state gives to an unseen feature."""
         return 0.0 if self.unseen_weight is None else self.unseen_weight(state)

@@ -1,8 +1,8 @@
-"""The base of linear learners: the binary loop, and fast paths that learn and predict single examples.
+"""Base class of linear learners: the binary loop, and fast paths that learn and predict single examples.
 
-A single example takes a fast path once an example of its type was seen: one call of compiled code, with all arguments
-packed in advance. Every other example (the first, a new label, a new feature, an invalid value) takes a slow path,
-which handles everything, raises errors, and refreshes the fast path."""
+A single example takes a fast path once an example of its type was seen: one call of compiled code, with prepacked
+arguments. Every other example (the first, a new label, a new feature, an invalid value) takes a slow path, which
+handles everything, raises errors, and refreshes the fast path."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from novikoff.core.updaters.base import write_final_weights
 from novikoff.data.rows import Dense, Rows
 
 ndarray: Any = None
-"""NumPy's class as a global name, which is found faster; set when the first example is learned."""
+"""`numpy.ndarray` as a global name, which is looked up faster; set when the first example is learned."""
 
 
 class LinearClassifier(OnlineClassifier):
@@ -56,9 +56,9 @@ class LinearClassifier(OnlineClassifier):
     _score_function: ScoreFunction | None = None
     """The function of the fast path for predicting."""
     _encoded_score_function: ScoreFunction | None = None
-    """The function of the fast path for raw rows that were encoded, of models whose dicts are raw rows."""
+    """The function of the fast path for encoded raw rows, for models whose dicts are raw rows."""
     _met = False
-    """Whether an example was predicted since the last batch: the fast path is not built for one alone."""
+    """Whether an example was predicted since the last batch: the fast path is not built for a single one."""
 
     # --- The loop ---
 
@@ -75,7 +75,7 @@ class LinearClassifier(OnlineClassifier):
 
     def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
         if not self._spec().has_weights:
-            raise AttributeError(f"What {type(self).__name__} has learned is no weight vector.")
+            raise AttributeError(f"{type(self).__name__} has no weight vector.")
         return final_weights(state)
 
     # --- Fast paths ---
@@ -192,7 +192,7 @@ class LinearClassifier(OnlineClassifier):
 
     @lock_free
     def score_one(self, x: Any) -> float:
-        """Return w·x for one example; features that were never learned have weight 0."""
+        """Return w·x for one example; unseen features have weight 0."""
         state, score_fast = self._state, self._score_function
         score = None if score_fast is None or state is None else score_fast(state, x)
         if score is None:
@@ -211,7 +211,7 @@ class LinearClassifier(OnlineClassifier):
         return self._score_function
 
     def _build_fast_predict(self, state: ModelState) -> ScoreFunction | None:
-        """Return the fast path for predicting: from the second example on, where the score is w·x."""
+        """Return the fast path for predicting; None for the first example, and if the score is not w·x."""
         spec = self._spec()
         if not spec.scores_by_weights or not self._met:
             return None
@@ -236,7 +236,7 @@ class LinearClassifier(OnlineClassifier):
         return score * spec.weight_scale
 
     def _score_encoded(self, state: ModelState, x: Any) -> float | None:
-        """Return the score of a raw row that was encoded, by the fast path; None where it needs the slow path."""
+        """Return the score of an encoded raw row by the fast path; None if it needs the slow path."""
         score_fast = self._encoded_score_function or self._score_function
         score = None if score_fast is None else score_fast(state, x)
         if score is None:
@@ -245,7 +245,7 @@ class LinearClassifier(OnlineClassifier):
         return None if score is None or math.isnan(score) else score
 
     def _score_terms(self, state: ModelState, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
-        """Return w·x of one example: the sum of the batch loop in its order, with only the weights that x needs."""
+        """Return w·x of one example: the sum of the batch loop, in its order, with only the weights that x needs."""
         weights, out = buffers.empty(len(columns) + 1), buffers.empty(1)
         seen = columns < state.features
         times = np.array([state.ledger.examples])
@@ -257,9 +257,7 @@ class LinearClassifier(OnlineClassifier):
 
     def _score_row(self, state: ModelState, columns: NDArray[np.uint32], values: NDArray[np.floating]) -> float:
         """Return the score of one example by the scorer of batches, for learners whose score is not w·x."""
-        if (
-            len(columns) and int(columns.max()) >= state.features
-        ):  # one more feature stands for all that were never seen
+        if len(columns) and int(columns.max()) >= state.features:  # one more feature stands for all unseen ones
             columns = np.minimum(columns, np.uint32(state.features))
             state = state.copy()
             state.ensure_capacity(state.features + 1)

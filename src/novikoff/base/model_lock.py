@@ -1,15 +1,15 @@
-"""The lock that makes one model object safe to use from several threads.
+"""Lock that makes a model safe to use from several threads.
 
 Each model has one lock: methods that learn hold it alone, methods that predict share it. The fast path for single
 examples takes no lock: it is one call of compiled code, during which the interpreter runs no other thread. While the
-lock is held, the argument blocks of that call are closed: it then refuses the example, and the method does its work
-under the lock instead.
+lock is held, the argument blocks of that call are closed: the call then refuses the example, and the method works under
+the lock instead.
 
 A process that is forked while another thread holds a lock gets a copy of the lock that no thread would ever release.
-Locks are therefore made again in the child. A model that another thread was learning at that moment may be half
-updated: in the child it raises ModelTorn, and the parent goes on.
+Locks are therefore created again in the child. A model that another thread was learning at that moment may be half
+updated: in the child it raises TornModelError, and the parent continues.
 
-`Estimator.__init_subclass__` wraps the methods that are listed here, in every class that defines them.
+`BaseEstimator.__init_subclass__` wraps the methods that are listed here, in every class that defines them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ EXCLUSIVE_METHODS = (
     "with_kernel",
     "_learn_slow_path",
 )
-"""Methods that change the model: they hold its lock alone."""
+"""Methods that change the model: they hold its lock exclusively."""
 SHARED_METHODS = (
     "predict",
     "predict_proba",
@@ -54,13 +54,13 @@ SHARED_METHODS = (
     "feature_importances_",
     "feature_names_in_",
 )
-"""Methods and properties that read the model: several threads may do so at once, while none learns."""
+"""Methods and properties that read the model: several threads may run them at once while no thread learns."""
 EXCLUSIVE_READ_METHODS = ("predict_one", "score_one", "_score_slow_path", "_open_fast_predict")
 """Methods that read the model and change what is cached for the next example: one thread at a time."""
 
 
 class ModelLock:
-    """A lock that one thread holds alone, or several share. Reentrant."""
+    """A reentrant lock that one thread holds exclusively, or several share."""
 
     __slots__ = ("__weakref__", "alone", "changed", "learning", "readers", "waiting")
 
@@ -72,11 +72,11 @@ class ModelLock:
         """The threads that share the lock."""
         self.changed = threading.Condition(self.alone)
         self.waiting = 0
-        """How many threads that are to learn wait for the readers: no other reader may enter."""
+        """Number of threads that wait for the readers in order to learn: no other reader may enter."""
         ALL_LOCKS.add(self)
 
     def wait_for_readers(self) -> None:
-        """Return when no thread shares the lock; the caller holds `alone`."""
+        """Wait until no thread shares the lock; the caller holds `alone`."""
         self.learning = False
         self.waiting += 1
         try:
@@ -87,7 +87,7 @@ class ModelLock:
             self.changed.notify_all()
 
     def enter(self, model: Any) -> None:
-        """Begin to share the lock of this model."""
+        """Share the lock of this model."""
         with self.alone:
             self.learning = False
             while self.waiting:
@@ -107,12 +107,12 @@ class ModelLock:
                     self.changed.notify_all()
 
     def is_held(self) -> bool:
-        """Whether the current thread holds the lock, alone or shared."""
+        """Return whether the current thread holds the lock, exclusively or shared."""
         owned: bool = self.alone._is_owned()
         return owned or threading.get_ident() in self.readers
 
     def reset_after_fork(self) -> None:
-        """Make the lock again in the child of a fork, in which only the current thread is left."""
+        """Create the lock again in the child of a fork, where only the current thread exists."""
         if self.alone.acquire(blocking=False):
             self.alone.release()
         else:  # another thread held it
@@ -124,7 +124,7 @@ class ModelLock:
 
 
 class TornLock:
-    """In place of the lock of a model that another thread was learning when the process was forked."""
+    """Replacement of the lock of a model that another thread was learning when the process was forked."""
 
     def refuse(self, *_: Any, **__: Any) -> Never:
         raise TornModelError(
@@ -155,15 +155,16 @@ if hasattr(os, "register_at_fork"):
 
 
 def lock_free(method: F) -> F:
-    """Mark a method with a fast path, which must not be wrapped: it calls others that take the lock where it must.
-    Without compiled code nothing is one call, and the method is wrapped as others are."""
+    """Mark a method with a fast path, which must not be wrapped: it takes the lock where it needs it. Without compiled
+    code no call is atomic, and the method is wrapped like others."""
     if not JIT_DISABLED:
         method.lock_free = True  # type: ignore[attr-defined]
     return method
 
 
 def with_exclusive_lock(method: F, *, learns: bool) -> F:
-    """Wrap a method so that it holds its model's lock alone; `learns` also closes the fast path for predictions."""
+    """Wrap a method so that it holds its model's lock exclusively; `learns` also closes the fast path for
+    predictions."""
 
     @functools.wraps(method)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -186,7 +187,7 @@ def with_exclusive_lock(method: F, *, learns: bool) -> F:
 
 @contextmanager
 def exclusive_lock(model: Any) -> Iterator[None]:
-    """Hold the lock of a model alone: while this lasts, no other thread learns or predicts."""
+    """Hold the lock of a model exclusively: meanwhile no other thread learns or predicts."""
     lock: ModelLock = model._model_lock
     if lock.is_held():
         yield
@@ -203,8 +204,8 @@ def exclusive_lock(model: Any) -> Iterator[None]:
 
 
 def with_shared_lock(method: F) -> F:
-    """Wrap a method so that it shares its model's lock; not where raw rows may have to be encoded, for which there is
-    one parser in each model."""
+    """Wrap a method so that it shares its model's lock. Raw rows need the exclusive lock, because each model has one
+    parser."""
     alone = with_exclusive_lock(method, learns=False)
 
     @functools.wraps(method)
@@ -225,7 +226,7 @@ def with_shared_lock(method: F) -> F:
 
 @contextmanager
 def shared_lock(model: Any) -> Iterator[None]:
-    """Share the lock of a model: while this lasts, no thread learns."""
+    """Share the lock of a model: meanwhile no thread learns."""
     lock: ModelLock = model._model_lock
     if lock.is_held():
         yield

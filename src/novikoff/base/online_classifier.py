@@ -1,6 +1,6 @@
-"""The base of all learners that learn from batches and from single examples: fit, partial_fit, predict, the ledger.
+"""Base class of online learners: fit, partial_fit, predict, and the ledger.
 
-`fit` and `partial_fit` check their arguments, encode labels, and call `_learn`, which goes over the rows. The loop
+`fit` and `partial_fit` check their arguments, encode labels, and call `_learn`, which iterates over the rows. The loop
 itself (`_run_loop`) and the scores (`_build_loop_scorer`) come from the classes for linear, multiclass and kernel
 learners. A learner's own file describes its algorithm in a `LearnerSpec`.
 """
@@ -14,27 +14,21 @@ from typing import Any, ClassVar, Self
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
 from novikoff.base import fitted, scoring
-from novikoff.base.estimator import (
-    BaseEstimator,
-    check_bool,
-    check_positive_int,
-    check_seed,
-)
+from novikoff.base.estimator import BaseEstimator, check_bool, check_positive_int, check_seed
 from novikoff.base.learner_spec import LearnerSpec
-from novikoff.base.model_state import HASH_FEATURES_ADVICE, ModelState
+from novikoff.base.model_state import HASH_FEATURES_ADVICE, ModelState, bytes_per_slot
 from novikoff.base.raw_rows import encode_raw_batch, prepare_first_batch, score_raw_rows, undo_new_features
 from novikoff.base.row_checks import build_stop_error, check_valid_rows, check_writeable
 from novikoff.base.row_training import IN_GIVEN_ORDER, RowOrders, learn_passes
 from novikoff.base.single_example import learn_as_batch
 from novikoff.core.feature_sample import FeatureSample
-from novikoff.core.memory_sizes import bytes_per_slot
 from novikoff.core.updaters.base import resize_updater
 from novikoff.data import validation
 from novikoff.data.canonical_rows import for_each_canonical_block, list_sparse_blocks, to_sparse
 from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.data.names.feature_names import FeatureNames
-from novikoff.data.rows import Rows, count_rows
+from novikoff.data.rows import Rows, Sparse, count_rows, slice_rows
 from novikoff.data.shuffle.permutation import describe_shuffle, permutation
 from novikoff.errors import InputError
 from novikoff.ledger import Ledger
@@ -44,14 +38,14 @@ from novikoff.theory.bound_declaration import Bound
 
 TIE_SIGNS = {"positive": 1.0, "negative": -1.0}
 FIT_SETTINGS = ("passes", "shuffle", "random_state")
-"""Settings that say how fit goes over its rows; a run may go on with others."""
+"""Settings of fit alone; a run may continue with other values."""
 
 MIN_CHECKED_FEATURES = 1 << 16
-"""Features of a new model from which on its memory is checked: fewer need little."""
+"""Number of features of a new model from which its memory is checked: fewer need little."""
 
 
 class OnlineClassifier(BaseEstimator, ABC):
-    """A classifier that learns one example after another. Abstract."""
+    """An abstract classifier that learns one example after another."""
 
     fit_intercept: bool
     passes: int
@@ -62,7 +56,7 @@ class OnlineClassifier(BaseEstimator, ABC):
     _label_type: ClassVar[Any] = BinaryLabels
     """The class of the labels (`data/labels/`)."""
     _is_multiclass: ClassVar[bool] = False
-    """Whether the learner takes more than two classes without a scheme around it."""
+    """Whether the learner supports more than two classes without a scheme."""
     _predicts_one_label: ClassVar[bool] = True
     """Whether one label is predicted for each example."""
     _needs_two_classes: ClassVar[bool] = True
@@ -70,9 +64,9 @@ class OnlineClassifier(BaseEstimator, ABC):
     _warns_of_sorted_labels: bool = True
     """Whether fit and partial_fit issue SortedLabelsWarning: not in runs that the user did not start."""
     _has_fixed_length: bool = True
-    """Whether the number of examples of the run is independent of what happened in it."""
+    """Whether the number of examples of the run is independent of its outcome."""
     _outcome_type: str = "sides"
-    """What examples are to the theorems: the two sides of a vector, preferences between columns of weights, a binary
+    """The role of examples in the theorems: the two sides of a vector, preferences between columns of weights, a binary
     problem for each column, queries, or examples in the space of a kernel."""
 
     # --- What a learner's file provides ---
@@ -86,7 +80,7 @@ class OnlineClassifier(BaseEstimator, ABC):
         """Return the theorems that hold for the run so far, with these settings."""
 
     def _check_settings(self) -> None:
-        """Raise InputError where a setting is not valid; called before anything is learned."""
+        """Raise InputError if a setting is not valid; called before anything is learned."""
 
     def _preference_bounds(self, state: ModelState, *, variables: int, top: bool) -> Sequence[Bound]:
         """Return the theorems for a space of this dimension in which all examples are positive, and each is a mean of
@@ -94,14 +88,15 @@ class OnlineClassifier(BaseEstimator, ABC):
         return ()
 
     def _column_bounds(self, state: ModelState, *, variables: int) -> Sequence[Bound]:
-        """Return the theorems for one of several columns of weights that learns by itself, in any order of examples."""
+        """Return the theorems for one of several columns of weights that learns on its own, in any order of
+        examples."""
         return ()
 
     def _reserve(self, state: ModelState, examples: int, terms: int) -> None:
         """Allocate what these examples may add to the updater."""
 
     def _min_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
-        """Return the errors of the best hypothesis of the class on these rows; None where it is not known."""
+        """Return the errors of the best hypothesis of the class on these rows; None if unknown."""
         return None
 
     def describe(self) -> str | None:
@@ -122,7 +117,7 @@ class OnlineClassifier(BaseEstimator, ABC):
 
     @abstractmethod
     def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
-        """Return the weights, that of the bias first; raise AttributeError where there is no weight vector."""
+        """Return the weights, bias first; raise AttributeError if there is no weight vector."""
 
     def _score_shape(self, state: ModelState) -> tuple[int, ...]:
         """Return the shape of the score of one example: a number by default."""
@@ -130,7 +125,7 @@ class OnlineClassifier(BaseEstimator, ABC):
 
     @property
     def _inner_learner(self) -> Any:
-        """The binary learner that the model is, or is made of."""
+        """The inner binary learner of the model, or the model itself."""
         return self
 
     def _scheme_info(self) -> dict[str, Any]:
@@ -138,7 +133,7 @@ class OnlineClassifier(BaseEstimator, ABC):
         return {}
 
     def _run_facts(self) -> dict[str, Any]:
-        """Return what a certificate reports of the run beside the ledger."""
+        """Return the facts of the run that a certificate reports beside the ledger."""
         return {}
 
     # --- Learning ---
@@ -149,7 +144,7 @@ class OnlineClassifier(BaseEstimator, ABC):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn these rows once, going on from before; `classes` names all labels at the first call.
+        """Continue learning with one pass over these rows; `classes` names all labels at the first call.
 
         Without `classes` labels become known in the order in which they arrive (see `data/labels/binary_labels.py`).
         """
@@ -208,13 +203,13 @@ class OnlineClassifier(BaseEstimator, ABC):
     def _learn_batch(
         self, state: ModelState, rows: Rows, codes: Any, labels: Any, weights: NDArray[np.float64]
     ) -> None:
-        """Learn a batch that may bring new labels; they are forgotten if nothing of it was taken."""
+        """Learn a batch that may have new labels; they are dropped if no row of it was learned."""
         before, known = state.ledger.examples, state.labels
         state.labels = labels
         try:
             self._learn(state, rows, codes, weights)
         except BaseException:
-            if state.ledger.examples == before:  # not where a part of the batch was taken
+            if state.ledger.examples == before:  # unless a part of the batch was learned
                 state.labels = known
             raise
 
@@ -226,7 +221,7 @@ class OnlineClassifier(BaseEstimator, ABC):
         weights: NDArray[np.float64],
         orders: RowOrders = IN_GIVEN_ORDER,
     ) -> int:
-        """Learn all rows, one pass for each order, or none where one is refused; return the mistakes of the first
+        """Learn all rows, one pass for each order; if one is refused, learn none. Return the mistakes of the first
         pass."""
         return learn_passes(self, state, rows, codes, weights, orders)
 
@@ -242,14 +237,20 @@ class OnlineClassifier(BaseEstimator, ABC):
     def _run_pass(
         self, state: ModelState, rows: Rows, signs: Any, weights: NDArray[np.float64], *, known: bool = False
     ) -> int:
-        """Learn these rows once; return how many were taken. `known` says that a reader has checked them."""
+        """Learn these rows once; return how many were taken. `known` says that a reader has checked them: sparse rows
+        are canonical then, up to the first with a zero, which the loop refuses."""
+        done = self._run_loop(state, rows, signs, weights, True) if known and isinstance(rows, Sparse) else 0
+        if done == len(signs):
+            return done
 
         def take(part: Rows, start: int, canonical: bool) -> int:
+            start += done
             stop = start + count_rows(part)
             return self._run_loop(state, part, signs[start:stop], weights[start:stop], canonical)
 
+        rest = slice_rows(rows, done, len(signs)) if done else rows
         sparse_only = not self._spec().learns_dense_rows
-        return for_each_canonical_block(rows, state.features, take, known=known, sparse_only=sparse_only)
+        return done + for_each_canonical_block(rest, state.features, take, known=known, sparse_only=sparse_only)
 
     def _orders(self, state: ModelState, count: int) -> RowOrders:
         """Return the order of `count` rows in each pass of fit, and record it in the state."""
@@ -261,15 +262,15 @@ class OnlineClassifier(BaseEstimator, ABC):
 
     @property
     def _shuffle_seed(self) -> int:
-        """The seed of the random order of fit; in a scheme that of the inner learner."""
+        """The seed of fit's random order; in a scheme that of the inner learner."""
         return int(self.random_state)
 
     def _check_rows(self, state: ModelState, rows: Rows) -> None:
-        """Raise InputError where a row can't be learned."""
+        """Raise InputError if a row can't be learned."""
         check_valid_rows(self, state, rows)
 
     def _restore(self, state: ModelState, backup: ModelState) -> None:
-        """Undo what was learned since `backup` was copied from the state."""
+        """Restore the state of `backup`, which was copied before learning."""
         state.updater, state.ledger, state.more = backup.updater, backup.ledger, backup.more
         if state is self._state:
             self._set_state(state)
@@ -287,7 +288,7 @@ class OnlineClassifier(BaseEstimator, ABC):
         return self._label_type()
 
     def _encode_labels(self, y: Any, examples: int, known: Any = None) -> tuple[Any, Any]:
-        """Return the codes of the labels y, and all known labels; without `known`, y has all labels that there are."""
+        """Return the codes of the labels y, and all known labels; without `known`, y contains all labels."""
         labels = self._label_type.parse(y, examples)
         return self._label_type.found(labels) if known is None else known.encode(labels)
 
@@ -304,7 +305,7 @@ class OnlineClassifier(BaseEstimator, ABC):
         return str(self._require_fitted().labels.format(label))
 
     def _check_label_order(self, state: ModelState, codes: Any, advice: str) -> None:
-        """Warn if the labels of this run, in the order in which they are learned, come in long runs."""
+        """Warn if the labels of this run are sorted, in the order in which they are learned."""
         if not self._warns_of_sorted_labels:
             return
         if state.label_order is None:
@@ -330,7 +331,7 @@ class OnlineClassifier(BaseEstimator, ABC):
     # --- State ---
 
     def _check_all(self) -> None:
-        """Raise InputError where a setting is not valid."""
+        """Raise InputError if a setting is not valid."""
         check_positive_int(passes=self.passes)
         settings = self.get_params()
         check_bool(**{name: settings[name] for name in ("average", "fit_intercept", "shuffle") if name in settings})
@@ -351,27 +352,27 @@ class OnlineClassifier(BaseEstimator, ABC):
         return FeatureSample(dtype) if self._spec().has_weights else FeatureSample.never()
 
     def _run_settings(self) -> dict[str, Any]:
-        """Return the settings that shape a run: all but those of fit alone."""
+        """Return the settings that determine the run: all except those of fit alone."""
         return {name: value for name, value in self.get_params().items() if name not in FIT_SETTINGS}
 
     def _checked_state(self) -> ModelState:
-        """Return what was learned; raise InputError where settings have changed since."""
+        """Return the state; raise InputError if settings have changed since the run began."""
         state = self._require_fitted()
         self._check_settings_unchanged(state)
         return state
 
     def _check_settings_unchanged(self, state: ModelState) -> None:
-        """Raise InputError where settings have changed: a run's bounds and its file hold for one set of settings."""
+        """Raise InputError if settings have changed: a run's bounds and its file hold for one set of settings."""
         now, before = self._run_settings(), state.settings
         changed = sorted(name for name, value in now.items() if name not in before or value != before[name])
         if changed:
             raise InputError(
-                f"The settings {', '.join(changed)} have changed since this run began: set them back, or begin anew"
-                " with fit or a fresh learner."
+                f"The settings {', '.join(changed)} have changed since this run began: set them back, or start again"
+                " with fit or a new learner."
             )
 
     def _set_state(self, state: ModelState) -> None:
-        """Replace what was learned."""
+        """Replace the state."""
         self._state = state
 
     def _require_fitted(self) -> ModelState:
@@ -379,12 +380,12 @@ class OnlineClassifier(BaseEstimator, ABC):
         return state
 
     def _ensure_capacity(self, state: ModelState, features: int) -> None:
-        """Allocate weights for this number of features; raise InputError where the learner needs a fixed number."""
+        """Allocate weights for this number of features; raise InputError if the learner needs a fixed number."""
         if features > state.features:
             reason = self._spec().fixed_width_reason
             if reason is not None:
                 raise InputError(
-                    f"{type(self).__name__} must know the number of features beforehand ({reason}): it began with"
+                    f"{type(self).__name__} must know the number of features in advance ({reason}): it began with"
                     f" {state.features:,}, and now there are {features:,}."
                 )
         state.ensure_capacity(features)
@@ -392,7 +393,7 @@ class OnlineClassifier(BaseEstimator, ABC):
     # --- Model files ---
 
     def _trim_state(self, state: ModelState) -> Any:
-        """Return the updater without spare capacity, as it goes to a file."""
+        """Return the updater without spare capacity, for a model file."""
         return resize_updater(state.updater, state.features + 1)
 
     def _extra_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
@@ -404,7 +405,7 @@ class OnlineClassifier(BaseEstimator, ABC):
         return 1
 
     def _extra_arrays(self, state: ModelState) -> dict[str, NDArray[Any]]:
-        """Return the arrays that go to a file beside the updater."""
+        """Return the arrays of a model file beside the updater."""
         return {f"more.{name}": array for name, array in state.more.items()}
 
     def _state_from_file(self, state: ModelState, tensors: dict[str, NDArray[Any]]) -> ModelState:
@@ -415,18 +416,18 @@ class OnlineClassifier(BaseEstimator, ABC):
     # --- Memory ---
 
     def _memory_needed(self, growth: Growth) -> int:
-        """Return the memory that the model needs after such growth, without spare room."""
+        """Return the memory that the model needs after such growth, without spare capacity."""
         state = self._state
         if state is None:
             state = self._build_state(0, "float64", None, self._empty_labels())
         return self._bytes_needed(state, growth)
 
     def _bytes_needed(self, state: ModelState, growth: Growth) -> int:
-        """Return the memory that this state needs after such growth, without spare room."""
+        """Return the memory that this state needs after such growth, without spare capacity."""
         return state.bytes_needed(growth)
 
     def _check_first_size(self, features: int, dtype: Any) -> None:
-        """Raise ModelTooLarge where the weights exceed the memory limit, before they are allocated."""
+        """Raise ModelTooLarge if the weights exceed the memory limit, before they are allocated."""
         if features >= MIN_CHECKED_FEATURES:
             weights = bytes_per_slot(self._spec().build_updater(2, dtype)) * (features + 1)
             check_size(weights, f"{features:,} features", HASH_FEATURES_ADVICE)
@@ -448,7 +449,7 @@ class OnlineClassifier(BaseEstimator, ABC):
         return self._build_scorer()(rows)
 
     def _build_scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
-        """Return a function of rows to scores, with the hypothesis of this moment."""
+        """Return a function of rows to scores, with the current hypothesis."""
         return scoring.build_scorer(self, known=known)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -471,7 +472,11 @@ class OnlineClassifier(BaseEstimator, ABC):
 
     # --- What was learned ---
 
-    n_features_in_ = property(fitted.count_features)
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features that the model has seen."""
+        return int(self._require_attribute("n_features_in_").features)
+
     feature_names_in_ = property(fitted.list_feature_names)
     feature_std_ = property(fitted.estimate_deviations)
     feature_importances_ = property(fitted.compute_importances)

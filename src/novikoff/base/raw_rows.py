@@ -14,13 +14,13 @@ from novikoff.errors import InputError
 
 
 def encode_example(state: Any, x: Any) -> Any:
-    """Return one raw row as an array or as a dict of column or name → value; anything else as it is."""
+    """Return one raw row as an array or as a dict of column or name → value; return anything else unchanged."""
     encoding = None if state is None else _find_encoding(state)
     return x if encoding is None else encoding.example(x)
 
 
 def has_raw_dicts(state: Any) -> bool:
-    """Whether a dict with names as keys is a raw row, which must be encoded, and not one of features by name."""
+    """Return whether a dict with names as keys is a raw row, which must be encoded, and not a dict of features."""
     if state.reading is None or state.names is None:
         return False
     encoding = _find_encoding(state)
@@ -28,7 +28,7 @@ def has_raw_dicts(state: Any) -> bool:
 
 
 def score_raw_rows(model: Any, X: Any) -> NDArray[Any] | None:
-    """Return the scores of many raw rows, as `novikoff predict` makes them; None where X is not raw rows."""
+    """Return the scores of raw rows, equal to those of `novikoff predict`; None if X is not raw rows."""
     state = model._require_fitted()
     encoding = _find_encoding(state)
     if encoding is None or not encoding.accepts(unwrap_rows(X)):
@@ -41,7 +41,7 @@ def score_raw_rows(model: Any, X: Any) -> NDArray[Any] | None:
 
 
 def encode_raw_batch(state: Any, X: Any) -> validation.ValidatedBatch | None:
-    """Return many raw rows to be learned, None where X is not raw rows; new names are added to those of the model."""
+    """Return encoded raw rows for learning, None if X is not raw rows; new names are added to those of the model."""
     encoding = _find_encoding(state)
     if encoding is None or not encoding.accepts(unwrap_rows(X)):
         return None
@@ -49,7 +49,7 @@ def encode_raw_batch(state: Any, X: Any) -> validation.ValidatedBatch | None:
 
 
 def _encode_batch(encoding: Any, X: Any, names: FeatureNames | None, dtype: Any) -> validation.ValidatedBatch:
-    """Encode rows to be learned; new names are added."""
+    """Encode rows for learning; new names are added."""
     from novikoff.data.raw.encoding import concatenate_rows
 
     parts, features = list[Rows](), 0
@@ -67,15 +67,15 @@ def _encode_batch(encoding: Any, X: Any, names: FeatureNames | None, dtype: Any)
 
 
 def unwrap_rows(X: Any) -> Any:
-    """Return rows without what was said of their columns, which a model knows that was fitted before."""
+    """Return rows without column declarations, which a fitted model has already."""
     from novikoff.data.raw.table import RawRows
 
     return X.X if isinstance(X, RawRows) else X
 
 
 def prepare_first_batch(X: Any, *, warns: bool = False) -> validation.ValidatedBatch:
-    """Return the rows that a model is fitted to. Raw ones (texts, dicts, frames with texts) are encoded, and bring the
-    settings of their encoding."""
+    """Return the rows to which a model is fitted. Raw rows (texts, dicts, frames with texts) are encoded, and the
+    settings of their encoding are returned with them."""
     from novikoff.data.raw.table import infer_encoding, is_raw
 
     if not is_raw(X):
@@ -93,7 +93,7 @@ def prepare_first_batch(X: Any, *, warns: bool = False) -> validation.ValidatedB
 
 @contextmanager
 def undo_new_features(state: Any) -> Iterator[None]:
-    """Forget names and features that raw rows have brought if they are refused."""
+    """Drop names and features that raw rows have added if the rows are refused."""
     if getattr(state, "reading", None) is None:
         yield
         return
@@ -101,7 +101,7 @@ def undo_new_features(state: Any) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if state.ledger.examples == examples:  # not where a part of the batch was taken
+        if state.ledger.examples == examples:  # unless a part of the batch was learned
             state.features = features
             if state.names is not None:
                 state.names.forget(names)

@@ -29,7 +29,7 @@ def check_valid_rows(model: Any, state: ModelState, rows: Rows) -> None:
 
 
 def check_range(model: Any, rows: Rows, start: int = 0) -> None:
-    """Raise FeatureRangeError where a value is not in the learner's range; `start` is the number of the first row."""
+    """Raise FeatureRangeError if a value is outside the learner's range; `start` is the number of the first row."""
     least, most = model._spec().feature_range
     if least == -math.inf:
         return
@@ -40,7 +40,7 @@ def check_range(model: Any, rows: Rows, start: int = 0) -> None:
 
 
 def build_range_error(model: Any, where: str, value: float, row: int = 0) -> FeatureRangeError:
-    """Return the error for a value that is not in the learner's range."""
+    """Return the error for a value outside the learner's range."""
     least, most = model._spec().feature_range
     takes = f"numbers from {least:g} to {most:g}"
     advice = "scale the features, for example with scikit-learn's MinMaxScaler"
@@ -50,7 +50,7 @@ def build_range_error(model: Any, where: str, value: float, row: int = 0) -> Fea
 
 
 def build_stop_error(model: Any, state: ModelState, rows: Rows, row: int) -> Exception:
-    """Return the error that says why the loop stopped at this row of a batch that a reader has checked."""
+    """Return the error for the row at which the loop stopped, in a batch that a reader has checked."""
     stopped, feature_range = slice_rows(rows, row, row + 1), model._spec().feature_range
     if first_out_of_range(stopped, 1, *feature_range) == 0:
         column, value = validation.find_out_of_range(stopped, 0, *feature_range)
@@ -61,7 +61,7 @@ def build_stop_error(model: Any, state: ModelState, rows: Rows, row: int) -> Exc
 
 
 def build_overflow_error(row: int, *, nothing_stands: bool) -> WeightOverflowError:
-    """Return the error for weights that grew out of range; `nothing_stands` says that the batch was undone."""
+    """Return the error for weights that grew out of range; `nothing_stands` says that the whole batch was undone."""
     stands = "nothing of this batch was learned" if nothing_stands else "what was learned up to there stands"
     return WeightOverflowError(
         f"The weights grew out of range before row {row}; {stands}. Scale the features, lower the learning rate, or"

@@ -1,4 +1,4 @@
-"""Training passes over a batch of rows: in the given or a shuffled order, undone where a row is refused."""
+"""Training passes over a batch of rows, in the given or a shuffled order; a batch with an invalid row is undone."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from novikoff.data.shuffle.gather import gather_blocks, gather_codes
 RowOrders: TypeAlias = "Iterable[NDArray[np.int64] | None]"
 """The order of the rows in each pass; None is the given order."""
 IN_GIVEN_ORDER: RowOrders = (None,)
-"""One pass."""
+"""The order of a single pass over the rows as given."""
 
 
 class PassRecord(NamedTuple):
-    """What a pass over a batch leaves for `FeatureSample`: the number of examples of the run before and after it; and
-    where the rows were shuffled, the numbers of the sampled examples and their rows."""
+    """The record of a pass for `FeatureSample`: the number of examples of the run before and after it and, if the rows
+    were shuffled, the numbers of the sampled examples and their rows."""
 
     before: int
     after: int
@@ -30,7 +30,7 @@ class PassRecord(NamedTuple):
 def learn_passes(
     model: Any, state: ModelState, rows: Rows, codes: Any, weights: NDArray[np.float64], orders: RowOrders
 ) -> int:
-    """Learn all rows, one pass for each order, or none where one is refused; return the mistakes of the first pass.
+    """Learn all rows, one pass for each order; if one is refused, learn none. Return the mistakes of the first pass.
 
     A batch smaller than the model is checked first. A larger one is learned at once, and the model is restored if
     that fails: copying the model is then cheaper than reading the batch twice.
@@ -58,12 +58,7 @@ def learn_passes(
 
 
 def _learn_in_order(
-    model: Any,
-    state: ModelState,
-    rows: Rows,
-    codes: Any,
-    weights: NDArray[np.float64],
-    order: NDArray[np.int64] | None,
+    model: Any, state: ModelState, rows: Rows, codes: Any, weights: NDArray[np.float64], order: NDArray[np.int64] | None
 ) -> int:
     """Learn all rows once in this order; return how many were taken."""
     if order is None:

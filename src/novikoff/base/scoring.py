@@ -1,4 +1,4 @@
-"""Scores of rows: by a weight vector, or by the updater of learners whose hypothesis is not a weight vector."""
+"""Scores of rows: by a weight vector, or by the updater of learners without one."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from novikoff.errors import InputError
 U = TypeVar("U", bound=Any)
 
 LoopScorer = Callable[[Rows, bool, NDArray[np.float64]], int]
-"""score(rows, canonical, out) → how many rows were scored, up to the first that is not valid."""
+"""score(rows, canonical, out) → how many rows were scored, up to the first invalid one."""
 
 
 def final_weights(state: ModelState) -> NDArray[np.float64]:
-    """Return the weight vector of a state, the weight of the bias first."""
+    """Return the weight vector of a state, bias first."""
     weights = np.empty(state.room + 1)
     write_final_weights(state.updater, 1, 1, np.array([state.ledger.examples]), ALL_FEATURES, weights)
     return weights
@@ -42,16 +42,16 @@ def build_updater_scorer(state: ModelState) -> LoopScorer:
 
 
 def copy_scratch(updater: U) -> U:
-    """Return the updater with scratch arrays of its own: several threads may predict with one model, and the arrays
-    of a model may be read-only."""
+    """Return the updater with separate scratch arrays: several threads may predict with one model, and the arrays of a
+    model may be read-only."""
     scratch = [name for name in ("example", "notes") if hasattr(updater, name)]
     return updater._replace(**{name: np.zeros_like(getattr(updater, name)) for name in scratch})
 
 
 def build_scorer(model: Any, *, known: bool) -> Callable[[Rows], NDArray[np.float64]]:
-    """Return a function of rows to scores, with the hypothesis of this moment.
+    """Return a function of rows to scores, with the current hypothesis.
 
-    `known` says that a reader has checked the rows: no column occurs twice, but some may never have been learned.
+    `known` says that a reader has checked the rows: no column occurs twice, but some may be unseen.
     """
     state, spec = model._require_fitted(), model._spec()
     score, has_extra_feature = model._build_loop_scorer(state), False
@@ -59,11 +59,11 @@ def build_scorer(model: Any, *, known: bool) -> Callable[[Rows], NDArray[np.floa
 
     def score_batch(rows: Rows) -> NDArray[np.float64]:
         nonlocal state, score, has_extra_feature
-        out = np.zeros((count_rows(rows), *shape))  # columns that are not in use stay 0
+        out = np.zeros((count_rows(rows), *shape))  # scores of unused columns stay 0
         if known and unseen_weight == 0.0:
             rows = drop_columns(rows, state.features)
         elif known and isinstance(rows, Sparse) and get_width(rows) > state.features:
-            if not has_extra_feature:  # one more feature stands for all that were never seen
+            if not has_extra_feature:  # one more feature stands for all unseen ones
                 state, has_extra_feature = state.copy(), True
                 state.ensure_capacity(state.features + 1)
                 score = model._build_loop_scorer(state)

@@ -1,4 +1,4 @@
-"""One example, given as a dict, names or a 1-D array: as a row, and what is wrong with it."""
+"""Single examples as rows: conversion of dicts, names and 1-D arrays, and their errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def convert_array(x: NDArray[Any], dtype: Any) -> NDArray[Any]:
     if x.ndim != 1:
         raise InputError(f"One example must be a 1-D array, but has {x.ndim} dimensions: use partial_fit for batches.")
     values = np.ascontiguousarray(validation.to_numeric_array(x, dtype))
-    # One number alone may have any stride and still be called contiguous.
+    # An array of one number counts as contiguous with any stride.
     return validation.as_writable(values if values.strides == (values.itemsize,) else np.array(values, order="C"))
 
 
@@ -33,7 +33,7 @@ def build_row(columns: NDArray[np.uint32], values: NDArray[Any]) -> Sparse:
 
 
 def build_initial_state(model: Any, x: Any) -> Any:
-    """The state before anything was learned, as a first example x wants it."""
+    """Return an empty state that fits the first example x."""
     model._check_all()
     if isinstance(x, np.ndarray):
         return model._build_state(
@@ -43,7 +43,7 @@ def build_initial_state(model: Any, x: Any) -> Any:
 
 
 def prepare_array(model: Any, state: Any, x: NDArray[Any]) -> NDArray[Any]:
-    """The values of all features; the first array says how many there are."""
+    """Return the values of all features; the first array determines their number."""
     values = convert_array(x, state.kind)
     if state.features == 0:
         model._ensure_capacity(state, values.size)
@@ -51,7 +51,7 @@ def prepare_array(model: Any, state: Any, x: NDArray[Any]) -> NDArray[Any]:
 
 
 def prepare_terms(model: Any, state: Any, x: Any) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-    """Columns and values, with room made for features that are new."""
+    """Return columns and values, with weights allocated for new features."""
     keys, given = validation.validate_example(x)
     return _resolve_columns(model, state, keys), validation.to_numeric_array(given, state.kind)
 
@@ -75,7 +75,7 @@ def _check_width(model: Any, state: Any, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def learn_as_batch(model: Any, x: Any, y: Any) -> None:
-    """Learns one example as a batch of one. A refused example leaves all as it was."""
+    """Learn one example as a batch of one. A refused example changes nothing."""
     x = encode_example(model._state, x)
     state = build_initial_state(model, x) if model._state is None else model._state
     model._check_settings_unchanged(state)
@@ -114,8 +114,10 @@ def build_rejection_error(model: Any, state: Any, x: Any) -> Exception:
 
 
 def parse_terms(model: Any, state: Any, x: Any) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-    """Columns and values, zeros and features that were never learned included."""
-    only_empty = state.names is None and state.features == 0  # no example so far says how features are named
+    """Return columns and values, including zeros and unseen features."""
+    only_empty = (
+        state.names is None and state.features == 0
+    )  # before the first example it is open how features are named
     if isinstance(x, np.ndarray):
         values = convert_array(x, state.kind)
         values = values if only_empty else _check_width(model, state, values)
@@ -128,7 +130,7 @@ def parse_terms(model: Any, state: Any, x: Any) -> tuple[NDArray[np.uint32], NDA
 
 
 def parse_known_terms(model: Any, state: Any, x: Any) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-    """Columns and values of what counts; features that weigh nothing are left out."""
+    """Return columns and values without unseen features of weight 0."""
     columns, values = parse_terms(model, state, x)
     check_value_range(model, x, values)
     if _is_too_large(state, values):
@@ -143,7 +145,7 @@ def parse_known_terms(model: Any, state: Any, x: Any) -> tuple[NDArray[np.uint32
 
 
 def check_value_range(model: Any, x: Any, values: NDArray[Any]) -> None:
-    """FeatureRangeError where a value is not in the learner's range."""
+    """Raise FeatureRangeError if a value is outside the learner's range."""
     least, most = model._spec().feature_range
     outside = (values != 0.0) & ((values < least) | (values > most))
     if outside.any():
@@ -153,7 +155,7 @@ def check_value_range(model: Any, x: Any, values: NDArray[Any]) -> None:
 
 
 def _is_too_large(state: Any, values: NDArray[Any]) -> bool:
-    """Whether the values of one example are such as would be refused; those without slots count too."""
+    """Return whether values of one example would be refused as too large; those of unseen features count too."""
     stored = validation.to_numeric_array(values, state.kind).astype(np.float64)
     with np.errstate(over="ignore"):
         return not np.square(stored).sum() < max_sq_norm.function(state.updater.weights)

@@ -1,14 +1,14 @@
 """Elimination, for conjunctions and k-CNF (Valiant 1984).
 
-Predict   + where x satisfies every literal (clause) that is left
+Predict   + where x satisfies every remaining literal (clause)
 Update    start with all 2n literals (all clauses of up to k literals); on a positive example that was predicted
           negative, drop those that are false on it
 Bound     M ≤ n + 1                    the target is a conjunction
           M ≤ N − Σ C(n, i) + 1        the target is a k-CNF; N clauses of i = 1 … k literals
 Source    Valiant, A theory of the learnable, 1984
 
-It errs on positive examples only while a conjunction explains the labels. A false positive has nothing to teach it: it
-shows that none does, or that a label is wrong.
+While some conjunction agrees with all labels, it errs on positive examples only. A false positive changes nothing: it
+shows that no conjunction agrees, or that a label is wrong.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ __all__ = ["Elimination"]
 
 @final
 class Elimination(SampleCheckMixin, LinearClassifier):
-    """Elimination: the longest conjunction that no positive example has contradicted.
+    """Elimination: the longest conjunction that no positive example contradicts.
 
     Features are 0 or 1. With k = 1 the target is a conjunction of features and negated features: at most n + 1
-    mistakes, and an example costs as much as it has features that are there. With k > 1 it is a conjunction of clauses
-    of up to k literals each (k-CNF, which contains k-term DNF), and an example costs as much as there are clauses left.
+    mistakes, and the cost of an example is its number of active features. With k > 1 it is a conjunction of clauses of
+    up to k literals each (k-CNF, which contains k-term DNF), and the cost of an example is the number of remaining
+    clauses.
 
     Parameters
     ----------
     k : int
-        The longest clause.
+        Maximum number of literals in a clause.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -98,7 +99,7 @@ class Elimination(SampleCheckMixin, LinearClassifier):
         if self.k == 1:
             return conjunction.build_literals(slots, dtype)
         if slots < 2:
-            raise InputError(f"Elimination must know the features beforehand ({self._fixed_width_reason()}).")
+            raise InputError(f"Elimination must know the features in advance ({self._fixed_width_reason()}).")
         return k_cnf.build_clauses(slots, dtype, k=int(self.k))
 
     def _unseen_weight(self, state: ModelState) -> float:
@@ -106,12 +107,12 @@ class Elimination(SampleCheckMixin, LinearClassifier):
 
     def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
         if self.k > 1:
-            raise AttributeError("What Elimination has learned is no weight vector.")
+            raise AttributeError("Elimination has no weight vector.")
         return super()._hypothesis(state)
 
     @property
     def formula_(self) -> str:
-        """What is left, as a formula; ⊥, which nothing satisfies, before the first positive example."""
+        """The hypothesis as a formula; ⊥, which nothing satisfies, before the first positive example."""
         state = self._require_attribute("formula_")
         names = [f"x{j}" for j in range(state.features)] if state.names is None else list(state.names.columns)
         updater = state.updater

@@ -1,13 +1,13 @@
 """Halving (Barzdin and Freivald 1972; Angluin 1988).
 
-Predict   what the majority of the version space says: of the hypotheses that no example has contradicted
-Update    drop every hypothesis that said something else than the label
+Predict   by majority vote of the version space: the hypotheses that no example has contradicted
+Update    drop every hypothesis that contradicts the label
 Bound     M ≤ log₂|H|                  a hypothesis of the class H agrees with every label
-          M ≤ (e + 1)·log₂|H| + e      the best one disagrees e times: when none is left, all come back
+          M ≤ (e + 1)·log₂|H| + e      the best one disagrees e times: when none is left, all are restored
 Source    Angluin, Queries and concept learning, 1988
 
-A mistake means that at least half of those that are left were wrong. It works for every finite class, at a cost of one
-question to each hypothesis that is left.
+After a mistake at least half of the remaining hypotheses are dropped. It works for every finite class; each prediction
+evaluates all remaining hypotheses.
 """
 
 from __future__ import annotations
@@ -49,29 +49,30 @@ from novikoff.theory.bound_declaration import Bound, Evidence
 __all__ = ["Halving"]
 
 Predictor = Any
-"""A function of one example, an array, or an object whose predict takes a table; True, or above 0, is classes_[1]."""
+"""A predictor: a function of one example, an array, or an object whose predict takes a table. True, or a number above
+0, is classes_[1]."""
 
 
 @final
 class Halving(SampleCheckMixin, LinearClassifier):
-    """Halving: the majority vote of all hypotheses of a finite class that have made no error yet.
+    """Halving: the majority vote of all hypotheses of a finite class without an error so far.
 
-    At most log₂|H| mistakes where one of them never errs. `decision_function` gives the votes for classes_[1] less
-    those against it, as a share of all.
+    It makes at most log₂|H| mistakes if one of them never errs. `decision_function` returns the votes for classes_[1]
+    minus those against it, as a share of all votes.
 
     Parameters
     ----------
     hypotheses : str | iterable
         The class: conjunctions or disjunctions of up to `size` features that are 0 or 1, stumps (a feature is at least
-        a cut, or is not), intervals (a feature is between two cuts); or predictors of your own.
+        a cut, or is not), intervals (a feature is between two cuts); or your own predictors.
     size : int
-        The most features in a conjunction or disjunction.
+        Maximum number of features in a conjunction or disjunction.
     low : float
         The lowest cut.
     high : float
         The highest cut.
     steps : int
-        How many cuts there are, evenly from low to high.
+        Number of cuts, spaced evenly from low to high.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -92,7 +93,7 @@ class Halving(SampleCheckMixin, LinearClassifier):
 
     fit_intercept = False
     _predictor_list: tuple[Any, list[Predictor]] | None = None
-    """The class that was given, and its predictors: an iterable may be gone through once only."""
+    """The given class and its predictors: an iterable may be consumed once only."""
 
     def __init__(
         self,
@@ -156,19 +157,17 @@ class Halving(SampleCheckMixin, LinearClassifier):
 
     def _build_schema(self, features: int) -> Schema:
         if not isinstance(self.hypotheses, str):
-            raise InputError("A class of your own predictors can't be in a file: they are Python objects.")
-        return version_space_schema(
-            count_hypotheses(self.hypotheses, features, int(self.size), int(self.steps)),
-        )
+            raise InputError("A class of your own predictors can't be read from a file: they are Python objects.")
+        return version_space_schema(count_hypotheses(self.hypotheses, features, int(self.size), int(self.steps)))
 
     def _build_updater(self, slots: int, dtype: Any) -> VersionSpace:
         own = self._own()
-        if own is not None:  # the votes are the features; each hypothesis looks at its own
+        if own is not None:  # the votes are the features, one for each hypothesis
             votes = [(((h, 0.0, np.inf),), 1) for h in range(len(own))]
             return build_version_space(max(slots, len(own) + 1), np.float64, votes, boolean=False)
         if slots < 2:
-            raise InputError("Halving must know the features beforehand (its hypotheses are made of them).")
-        count_hypotheses(str(self.hypotheses), slots - 1, int(self.size), int(self.steps))  # before cuts are made
+            raise InputError("Halving must know the features in advance (its hypotheses are made of them).")
+        count_hypotheses(str(self.hypotheses), slots - 1, int(self.size), int(self.steps))  # before cuts are computed
         cuts = np.linspace(self.low, self.high, int(self.steps)).tolist()
         boxes = list_hypotheses(str(self.hypotheses), slots - 1, int(self.size), cuts)
         return build_version_space(slots, dtype, boxes, boolean=self._is_boolean())
@@ -180,7 +179,7 @@ class Halving(SampleCheckMixin, LinearClassifier):
 
     @lock_free
     def learn_one(self, x: Any, y: Any) -> Halving:
-        """Learns one example, as every learner does; your own predictors are asked through a batch of one."""
+        """Learn one example. Your own predictors are called with a batch of one."""
         if self._own() is None:
             super().learn_one(x, y)
         elif isinstance(x, np.ndarray):
@@ -196,6 +195,8 @@ class Halving(SampleCheckMixin, LinearClassifier):
         if own is None:
             return super()._run_loop(state, rows, signs, weights, canonical)
         good = _count_valid_rows(state, rows, canonical)
+        if good == 0:  # predictors of other libraries refuse tables without rows
+            return 0
         votes = _collect_votes(own, slice_rows(rows, 0, good), state.features, state.kind)
         return super()._run_loop(state, votes, signs[:good], weights[:good], True)
 
@@ -214,17 +215,17 @@ class Halving(SampleCheckMixin, LinearClassifier):
 
     @property
     def size_(self) -> int:
-        """|H|, how many hypotheses the class has."""
+        """|H|: the number of hypotheses in the class."""
         return len(self._require_attribute("size_").updater.version)
 
     @property
     def hypotheses_left_(self) -> int:
-        """How many of them no example has contradicted since all were there."""
+        """The number of hypotheses that no example has contradicted since the last restart."""
         return int(self._require_attribute("hypotheses_left_").updater.scalars[N_LEFT])
 
     @property
     def restarts_(self) -> int:
-        """How often none was left, so that all came back."""
+        """How often no hypothesis was left and all were restored."""
         return int(self._require_attribute("restarts_").updater.scalars[N_RESTARTS])
 
     def _min_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
@@ -263,7 +264,7 @@ class Halving(SampleCheckMixin, LinearClassifier):
 
 
 def _count_valid_rows(state: ModelState, rows: Rows, canonical: bool) -> int:
-    """How many rows come before one that is to be refused, or brought into order first."""
+    """Return the number of rows before the first one that is invalid or not canonical."""
     return first_invalid_row(
         rows, count_rows(rows), state.features + 1, max_sq_norm.function(state.updater.weights), canonical
     )
@@ -281,5 +282,7 @@ def _collect_votes(predictors: list[Predictor], rows: Rows, features: int, dtype
         try:
             predicted[:, h] = np.where(np.asarray(answers, np.float64) > 0.0, 1.0, -1.0)
         except (TypeError, ValueError):
-            raise InputError(f"Predictor {h} must say True or False, or a number, but says {answers[0]!r}.") from None
+            raise InputError(
+                f"Predictor {h} must return True, False or a number, but returned {answers[0]!r}."
+            ) from None
     return remove_zeros(Dense(predicted.ravel().astype(dtype), len(predictors)))

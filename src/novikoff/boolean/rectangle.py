@@ -1,12 +1,12 @@
 """Axis-parallel rectangles, learned as the tightest fit.
 
-Predict   + where x lies in the smallest box that holds the positive examples on which it erred
-Update    on a positive example outside: stretch the box to hold it
-Bound     M ≤ 1 + Σ_j (d_j − 1)        d_j: the different values of feature j among the positive examples
+Predict   + where x lies in the smallest box around the positive examples on which it erred
+Update    on a positive example outside: extend the box to contain it
+Bound     M ≤ 1 + Σ_j (d_j − 1)        d_j: the number of distinct values of feature j among the positive examples
 Source    Blumer, Ehrenfeucht, Haussler, Warmuth, Learnability and the Vapnik–Chervonenkis dimension, 1989
 
-Positive examples inside change nothing, so it is the tightest box around all of them. While a rectangle explains the
-labels it errs on positive examples only. Features of which nothing was seen are 0.
+Positive examples inside change nothing, so it is the tightest box around all of them. While some rectangle agrees with
+all labels, it errs on positive examples only. Unseen features are 0.
 """
 
 from __future__ import annotations
@@ -32,31 +32,28 @@ from novikoff.theory.bound_declaration import Bound, Evidence
 __all__ = ["Rectangle"]
 
 HAS_POSITIVE = 0
-EDGE_DEPTH = 1e-300  # how far inside an example on the edge is: it is inside, and the score of that is above 0
+EDGE_DEPTH = 1e-300  # depth of an example on the edge, which is inside: its score must be above 0
 
 
 class Intervals(NamedTuple):
     weights: NDArray[np.floating]
-    """(lowest, highest) of each feature."""
+    """The lowest and the highest value of each feature."""
     scalars: NDArray[np.int64]
     example: NDArray[np.float64]
-    """Scratch: the values of one example, zeros in between."""
+    """Scratch: the values of one example; zeros between examples."""
     bias: float
 
 
 SCHEMA = Schema(
-    {
-        "weights": ArraySpec(REAL, SLOTS, 2, checks=[NotNaN()]),
-        "scalars": ArraySpec("int64", 1, checks=[InRange(0, 1)]),
-    }
+    {"weights": ArraySpec(REAL, SLOTS, 2, checks=[NotNaN()]), "scalars": ArraySpec("int64", 1, checks=[InRange(0, 1)])}
 )
-"""What a model file may hold of this state."""
+"""The permitted content of this state in a model file."""
 
 
 @compiled
 def measure_depth(updater: Intervals, rows: Rows, i: int) -> float:
-    """How far row i is inside the box, along the feature where it is least so; below 0 outside. Features that are 0
-    throughout don't count: nobody knows how many of them there are."""
+    """Return the depth of row i inside the box, in the feature where it is least; negative outside. Features that are 0
+    throughout don't count: their number is not known."""
     if updater.scalars[HAS_POSITIVE] == 0:
         return -1.0
     scatter_row(rows, i, updater.example)
@@ -93,7 +90,7 @@ def _update_intervals(updater: Intervals, rows: Rows, i: int, gradient: float, t
 class Rectangle(SampleCheckMixin, LinearClassifier):
     """The tightest axis-parallel box around the positive examples.
 
-    `decision_function` says how far an example is inside, along the feature where it is least so.
+    `decision_function` returns the depth of an example inside the box, in the feature where it is least.
 
     Parameters
     ----------
@@ -137,11 +134,11 @@ class Rectangle(SampleCheckMixin, LinearClassifier):
         return Intervals(np.zeros((slots, 2), dtype), np.zeros(1, np.int64), np.zeros(slots), 1.0)
 
     def _unseen_weight(self, state: ModelState) -> float:
-        return -1.0 if state.updater.scalars[HAS_POSITIVE] else 0.0  # what was 0 in every positive example must be 0
+        return -1.0 if state.updater.scalars[HAS_POSITIVE] else 0.0  # 0 in every positive example: must be 0
 
     @property
     def box_(self) -> NDArray[np.float64]:
-        """(lowest, highest) of each feature; NaN before the first positive example."""
+        """The lowest and the highest value of each feature; NaN before the first positive example."""
         state = self._require_attribute("box_")
         box = state.updater.weights[1 : state.features + 1].astype(np.float64)
         return box if state.updater.scalars[HAS_POSITIVE] else np.full_like(box, np.nan)

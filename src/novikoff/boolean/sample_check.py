@@ -1,4 +1,4 @@
-"""Learners whose hypothesis makes no mistake on what it has seen: whether that was enough for an error on new data."""
+"""Sample-size check of consistent learners: whether they saw enough examples for an error of ε on new data."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from novikoff.theory.samples.guarantee import ErrorGuarantee
 
 
 class SampleCheck(NamedTuple):
-    """Whether a hypothesis has seen enough examples for ε and δ."""
+    """The result of a sample-size check for ε and δ."""
 
     consistent: bool
-    """Whether it makes no mistake on them, provided that some hypothesis of its class does not."""
+    """Whether the hypothesis is consistent with its examples, if some hypothesis of its class is."""
     enough: bool
     examples: int
     needed: int
@@ -27,27 +27,29 @@ class SampleCheck(NamedTuple):
 
 
 class SampleCheckMixin(BaseEstimator, ABC):
-    """A learner whose hypothesis is consistent with its examples; precedes the other base class."""
+    """Mixin for learners whose hypothesis is consistent with its examples; precedes the other base class."""
 
     passes: int
 
     @abstractmethod
     def _hypothesis_class(self) -> tuple[str, dict[str, Any], str]:
-        """The law (theory/samples/sample_size.py) for a consistent hypothesis, what it is told of the class, and
-        that in words."""
+        """Return the sample-size rule (theory/samples/sample_size.py) for a consistent hypothesis, its arguments for
+        the class, and their description."""
 
     @abstractmethod
     def _find_contradiction(self) -> str | None:
-        """What shows that no hypothesis of the class agrees with every label; None where nothing does."""
+        """Return a proof that no hypothesis of the class agrees with every label; None if there is none."""
 
     def _parts(self) -> int:
-        """2 where what predicts is a majority of consistent hypotheses: where it errs, half of them do."""
+        """Return 2 if a majority of consistent hypotheses predicts, of which half err where the vote errs;
+        otherwise 1."""
         return 1
 
     def sample_check(self, *, epsilon: float, delta: float, examples: int | None = None) -> SampleCheck:
-        """Whether the examples were enough: with probability 1 − δ a consistent hypothesis has an error of at most ε.
+        """Check whether the examples were enough: with probability 1 − δ a consistent hypothesis has an error of at
+        most ε.
 
-        `examples` is how many different ones there were; by default those of the ledger, over the passes of fit.
+        `examples` is the number of distinct examples; by default that of the ledger, divided by the passes of fit.
 
         >>> from novikoff import Elimination
         >>> model = Elimination().fit([[1, 0, 1], [0, 0, 1], [1, 0, 0], [1, 1, 0]], [1, 0, 1, 0])
@@ -96,7 +98,7 @@ class SampleCheckMixin(BaseEstimator, ABC):
 
 
 def explain_false_positives(ledger: Ledger) -> str | None:
-    """Of learners that change at missed positive examples only: the other mistakes contradict every hypothesis."""
+    """Explain the false positives of learners that update on false negatives only: they contradict every hypothesis."""
     wrong = ledger.mistakes - ledger.updates
     agreed = "no hypothesis of its class agrees with every label"
     return f"{format_integer(wrong)} negative examples were predicted positive, so that {agreed}" if wrong else None

@@ -16,15 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.base.internals import (
-    build_from_settings,
-    build_unfitted,
-    inner_learner_of,
-    outcome_type_of,
-    require_state,
-    state_of,
-    working_model_of,
-)
+from novikoff.base import internals
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.certificates import batch_models
 from novikoff.certificates.bound_evaluation import evaluate_bounds
@@ -151,8 +143,8 @@ def _build_in_space(
 
 def _replay_stream(model: OnlineClassifier, source: DataSource) -> BatchStream:
     """Return the stream again, in the encoding that the bounds need."""
-    state = require_state(model)
-    if outcome_type_of(model) == "sides":
+    state = internals.require_state(model)
+    if internals.outcome_type_of(model) == "sides":
         return lambda: source.batches(state.labels, state.features)
     return lambda: source.iter_encoded(model)
 
@@ -165,7 +157,7 @@ def _find_target(model: OnlineClassifier, sample: BinarySample | None, passes: i
     """Return the facts about a target, if a theorem of the model needs one."""
     if sample is None or not any(bound.by_target for bound in model.bounds()):
         return {}
-    return target_concepts.find_targets(model, sample, require_state(model).features, passes)
+    return target_concepts.find_targets(model, sample, internals.require_state(model).features, passes)
 
 
 def compute_search_budget(sample: BinarySample, search_effort: float) -> int:
@@ -180,7 +172,7 @@ def _search_directions(
     if not any(bound.by_witness for bound in model.bounds()):
         return SearchResult({}, sample)
     return search_stream(
-        sample, shuffle_buffer, require_state(model).features, bias=bool(model.fit_intercept), budget=budget
+        sample, shuffle_buffer, internals.require_state(model).features, bias=bool(model.fit_intercept), budget=budget
     )
 
 
@@ -192,11 +184,7 @@ def _select_witnesses(model: OnlineClassifier, search: SearchResult) -> list[Nam
 
 
 def evaluate_model_bounds(
-    model: OnlineClassifier,
-    sample: BinarySample,
-    search: SearchResult,
-    stream: BatchStream,
-    passes: int,
+    model: OnlineClassifier, sample: BinarySample, search: SearchResult, stream: BatchStream, passes: int
 ) -> list[dict[str, Any]]:
     """Evaluate the bounds of a model after its run, with the directions found and its own weights."""
     return evaluate_bounds(model, _select_witnesses(model, search), _find_target(model, sample, passes), stream, passes)
@@ -250,8 +238,8 @@ def certify(
     """
     from novikoff.model_file import to_bytes
 
-    model = restore_run_order(working_model_of(model))
-    fresh = build_unfitted(model)
+    model = restore_run_order(internals.working_model_of(model))
+    fresh = internals.build_unfitted(model)
     passes = 1 if isinstance(model, BatchEstimator) else int(model.passes)
     certificate, replayed = build_certificate(
         fresh, ArraySource(X, y, qid), passes=passes, delta=delta, search_effort=search_effort
@@ -270,14 +258,14 @@ def restore_run_order(model: Any) -> Any:
     `partial_fit` and `learn_one` keep the order of the rows whatever the settings say, and settings may change after
     `fit`. The model records the permutation that was applied.
     """
-    if isinstance(model, BatchEstimator) or state_of(model) is None:
+    if isinstance(model, BatchEstimator) or internals.state_of(model) is None:
         return model
-    record = state_of(model).shuffle
+    record = internals.state_of(model).shuffle
     done = {"shuffle": False} if record is None else {"shuffle": True, "random_state": record["random_state"]}
-    if all(getattr(inner_learner_of(model), name) == value for name, value in done.items()):
+    if all(getattr(internals.inner_learner_of(model), name) == value for name, value in done.items()):
         return model
     twin = copy.deepcopy(model)
-    inner_learner_of(twin).set_params(**done)
+    internals.inner_learner_of(twin).set_params(**done)
     return twin
 
 
@@ -296,7 +284,7 @@ def rebuild_certificate(document: dict[str, Any], source: DataSource) -> Certifi
         return Certificate(to_document(model, source, stream, found, {}, first, document["passes"], delta))
     sampler = StreamSampler()
     first = source.learn(model, document["passes"], sampler.add)
-    slots = require_state(model).features + 1
+    slots = internals.require_state(model).features + 1
     check_witness_lengths(found, slots, "feature and the bias")
     target = _find_target(model, sampler.sample(), document["passes"])
     stream = _replay_stream(model, source)
@@ -310,7 +298,7 @@ def read_delta(document: dict[str, Any]) -> float:
 def _model_from_document(document: dict[str, Any]) -> Any:
     """Build the unfitted learner that the document describes."""
     try:
-        model = build_from_settings(model_class(document["learner"]), document["settings"])
+        model = internals.build_from_settings(model_class(document["learner"]), document["settings"])
     except (AttributeError, ImportError, KeyError, TypeError, ValueError) as problem:
         raise InputError(f"there is no learner with these settings ({problem})") from None
     return model

@@ -13,15 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from novikoff.base.internals import (
-    build_file_trainer,
-    check_settings,
-    is_multiclass,
-    needs_two_classes,
-    outcome_type_of,
-    plain_settings_of,
-    require_state,
-)
+from novikoff.base import internals
 from novikoff.certificates import certificate
 from novikoff.certificates.bound_evaluation import evaluate_bounds
 from novikoff.certificates.data_source import FileSource
@@ -31,9 +23,9 @@ from novikoff.certificates.search.streaming_search import SearchResult, search_s
 from novikoff.certificates.search.witness_selection import SampleEvidence
 from novikoff.certificates.shuffle_buffer import ShuffleBuffer
 from novikoff.certificates.spaces.base import find_space
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.label_order import LabelOrder
-from novikoff.data.options import ReadOptions
 from novikoff.data.reader import DataReader
 from novikoff.data.shuffle.external import Shuffler
 from novikoff.errors import InputError, NovikoffError, TooManyLabelsError
@@ -59,7 +51,7 @@ class ComparedLearner(NamedTuple):
         ledger = self.model.ledger_
         return {
             "learner": self.name,
-            "settings": {k: v for k, v in plain_settings_of(self.model).items() if k != "passes"},
+            "settings": {k: v for k, v in internals.plain_settings_of(self.model).items() if k != "passes"},
             "mistakes": ledger.mistakes,
             "updates": ledger.updates,
             "progressive_error": ledger.progressive_error,
@@ -139,13 +131,13 @@ def compare(
 
 def list_default_learners() -> list[str]:
     """Return the learners that are compared where none are named: all with one weight vector, in one pass each."""
-    return [name for name in names() if not is_multiclass(learner_class(name))]
+    return [name for name in names() if not internals.is_multiclass(learner_class(name))]
 
 
 def explain_excluded_learners() -> dict[str, str]:
     """Return the learners that are compared only on request, with the reason."""
     slow = "slow on long streams, so it is tried only where it is named with --learners"
-    return {name: slow for name in names() if is_multiclass(learner_class(name))}
+    return {name: slow for name in names() if internals.is_multiclass(learner_class(name))}
 
 
 def _run_comparison(
@@ -161,7 +153,7 @@ def _run_comparison(
         reading.shuffler = Shuffler(random_state, queries=True)
     skipped = _find_incompatible(models)
     runs = {
-        name: build_file_trainer(model, reading, positive=positive)
+        name: internals.build_file_trainer(model, reading, positive=positive)
         for name, model in models.items()
         if name not in skipped
     }
@@ -185,11 +177,14 @@ def _run_comparison(
         raise InputError(f"No learner can learn this stream: {next(iter(skipped.values()))}")
     models = {name: run.model for name, run in runs.items()}
     # Files keep their order where bounds are measured: those that are shown hold for every order.
-    if all(outcome_type_of(model) != "sides" or not needs_two_classes(model) for model in models.values()):
+    if all(
+        internals.outcome_type_of(model) != "sides" or not internals.needs_two_classes(model)
+        for model in models.values()
+    ):
         found = _evaluate_multiclass(models, seconds, skipped, FileSource(titles, options), passes)
     else:
         found = _evaluate_binary(models, seconds, skipped, titles, options, passes)
-    return found._replace(label_order=require_state(next(iter(models.values()))).label_order)
+    return found._replace(label_order=internals.require_state(next(iter(models.values()))).label_order)
 
 
 def _build_learner(name: str, scheme: str = "binary") -> Any:
@@ -200,9 +195,9 @@ def _find_incompatible(models: dict[str, Any]) -> dict[str, str]:
     """Return the schemes that don't support their inner learner, with the reason."""
     found = {}
     for name, model in models.items():
-        if outcome_type_of(model) != "sides":
+        if internals.outcome_type_of(model) != "sides":
             try:
-                check_settings(model)
+                internals.check_settings(model)
             except InputError as problem:
                 found[name] = str(problem)
     return found
@@ -211,7 +206,7 @@ def _find_incompatible(models: dict[str, Any]) -> dict[str, str]:
 def wrap_multiclass(chosen: Sequence[str]) -> dict[str, Any]:
     """Return models for more than two classes: Kesler's construction of each learner, other schemes of the first."""
     first = DEFAULT_LEARNER if DEFAULT_LEARNER in chosen else chosen[0]
-    alone = {name: _build_learner(name) for name in chosen if is_multiclass(learner_class(name))}
+    alone = {name: _build_learner(name) for name in chosen if internals.is_multiclass(learner_class(name))}
     pairs = [("kesler", name) for name in chosen if name not in alone] + [(scheme, first) for scheme in REDUCTIONS]
     return {f"{scheme}({name})": _build_learner(name, scheme) for scheme, name in pairs} | alone
 
@@ -225,7 +220,7 @@ def _evaluate_multiclass(
         space = find_space(model)
         if space is None:  # no theorem is declared
             bounds = []
-        elif is_multiclass(model):
+        elif internals.is_multiclass(model):
             bounds = _evaluate_in_own_space(model, source, passes)
         else:
             if sampler is None:  # class numbers are the same for all models
@@ -268,7 +263,7 @@ def _evaluate_binary(
     ReadOptions, passes: int,
 ) -> Comparison:  # fmt: skip
     labels = _find_binary_labels(models)
-    features = max(require_state(model).features for model in models.values())
+    features = max(internals.require_state(model).features for model in models.values())
 
     def stream() -> Iterator[SignedBatch]:
         return FileSource(titles, options).batches(labels, features)
@@ -284,7 +279,7 @@ def _evaluate_binary(
         }
     entries = []
     for name, model in models.items():
-        if outcome_type_of(model) == "sides":
+        if internals.outcome_type_of(model) == "sides":
             bounds = certificate.evaluate_model_bounds(model, sample, sides[bool(model.fit_intercept)], stream, passes)
         else:
             bounds = _evaluate_in_own_space(model, FileSource(titles, options), passes)
@@ -294,7 +289,7 @@ def _evaluate_binary(
 
 
 def _find_binary_labels(models: dict[str, Any]) -> BinaryLabels:
-    known: list[Any] = [require_state(model).labels for model in models.values()]
+    known: list[Any] = [internals.require_state(model).labels for model in models.values()]
     found = next((labels for labels in known if isinstance(labels, BinaryLabels)), None)
     if found is None and len(known[0]) > 2:
         raise InputError("These learners take any number of classes: compare them one by one with learn.")

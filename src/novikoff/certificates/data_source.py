@@ -13,22 +13,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from novikoff.base.internals import (
-    build_file_trainer,
-    fit_rows,
-    iter_encoded_arrays,
-    iter_encoded_files,
-    silence_order_warnings,
-)
+from novikoff.base import internals
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.base.raw_rows import prepare_first_batch
 from novikoff.certificates.measure import SignedBatch, canonicalize_batches
 from novikoff.data import validation
 from novikoff.data.canonical_rows import to_sparse
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.label_encoding import BinaryLabelEncoder
 from novikoff.data.load_all import load_examples
-from novikoff.data.options import ReadOptions
 from novikoff.data.reader import DataReader, is_builtin
 from novikoff.data.rows import Rows
 from novikoff.data.shuffle.external import Shuffler, get_recorded_seed
@@ -89,7 +83,7 @@ class ArraySource:
 
     def learn(self, model: OnlineClassifier, passes: int, callback: ExampleCallback | None = None) -> int:
         more = {} if self.qid is None else {"qid": self.qid}
-        silence_order_warnings(model)  # this is a replay: the original run has already warned
+        internals.silence_order_warnings(model)  # this is a replay: the original run has already warned
         if self.arriving:
             model.partial_fit(self.X, self.y, **more)
             first = model.ledger_.mistakes
@@ -98,7 +92,7 @@ class ArraySource:
         elif passes != model.passes:
             raise InputError(f"passes is {passes}, but the learner's settings say {model.passes}")
         else:
-            first = fit_rows(model, self.X, self.y, **more)
+            first = internals.fit_rows(model, self.X, self.y, **more)
         if callback is not None:
             for rows, codes in self.iter_encoded(model):
                 callback(rows, codes)
@@ -108,7 +102,7 @@ class ArraySource:
         model.fit(self.X, self.y)
 
     def iter_encoded(self, model: OnlineClassifier) -> Iterator[tuple[Rows, Any]]:
-        yield from iter_encoded_arrays(model, self.X, self.y, self.qid)
+        yield from internals.iter_encoded_arrays(model, self.X, self.y, self.qid)
 
     def batches(self, labels: BinaryLabels, features: int) -> Iterator[SignedBatch]:
         rows = prepare_first_batch(self.X).rows
@@ -143,8 +137,8 @@ class FileSource:
         for title in self.titles:
             if not is_builtin(title):
                 self._digest(title)
-        reading = self._open_reader()
-        training = build_file_trainer(model, reading, positive=self.positive)
+        reading = self._reading()
+        training = internals.build_file_trainer(model, reading, positive=self.positive)
         with reserve_work_arrays():
             for encoded in training.learn_pass():
                 if callback is not None:
@@ -167,7 +161,7 @@ class FileSource:
             yield to_sparse(batch.rows), sides.encode(batch)
 
     def iter_encoded(self, model: OnlineClassifier) -> Iterator[tuple[Rows, Any]]:
-        yield from iter_encoded_files(model, self._open_reader())
+        yield from internals.iter_encoded_files(model, self._reading())
 
     def _open_reader(self) -> DataReader:
         reading = DataReader(self.titles, self.options)

@@ -39,15 +39,12 @@ class StreamSampler:
         while start < len(labels):
             already = self.total % CHUNK_ROWS
             stop = min(len(labels), start + CHUNK_ROWS - already)
-            if self._needs_chunk():
+            if self.number % self.stride == 0 or (self.spool is not None and self.spool.wants()):
                 self.row_buffer.put(slice_rows(rows, start, stop), labels[start:stop])
             self.total += stop - start
             if self.total % CHUNK_ROWS == 0:
                 self._finish()
             start = stop
-
-    def _needs_chunk(self) -> bool:
-        return self.number % self.stride == 0 or (self.spool is not None and self.spool.keeps_next())
 
     def _finish(self) -> None:
         """Complete the current chunk."""

@@ -12,14 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff import __version__
-from novikoff.base.internals import (
-    build_scorer,
-    describe_guarantee,
-    has_fixed_length,
-    plain_settings_of,
-    require_state,
-    run_facts_of,
-)
+from novikoff.base import internals
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.certificates.bound_evaluation import evaluate_bound, measure_witnesses
 from novikoff.certificates.data_source import DataSource
@@ -48,7 +41,7 @@ def to_document(
     """Return the document of a run with its measured witnesses."""
     from novikoff.model_file import to_bytes
 
-    state = require_state(model)
+    state = internals.require_state(model)
     ledger = state.ledger
     measured, facts = measure_witnesses(model, found, target, stream, passes)
     document = {
@@ -56,16 +49,18 @@ def to_document(
         "novikoff": __version__,
         "data": source.describe(),
         "learner": name_of(type(model)),
-        "settings": plain_settings_of(model),
+        "settings": internals.plain_settings_of(model),
         "passes": passes,
         **({} if state.shuffle is None else {"shuffle": state.shuffle}),
         "labels": state.labels.listed(),
         "precision": state.kind.name,
         "model": hashlib.sha256(to_bytes(model)).hexdigest(),
-        "observed": {**ledger.as_dict(), **run_facts_of(model), "mistakes_of_first_pass": first},
+        "observed": {**ledger.as_dict(), **internals.run_facts_of(model), "mistakes_of_first_pass": first},
         "bounds": [evaluate_bound(bound, facts, ledger) for bound in model.bounds()],
         "target": dict(target),
-        "new_data": compute_new_data_bounds(first, ledger.examples // passes if has_fixed_length(model) else 0, delta),
+        "new_data": compute_new_data_bounds(
+            first, ledger.examples // passes if internals.has_fixed_length(model) else 0, delta
+        ),
         **_describe_guarantee(model, source, passes, delta),
         "witnesses": {
             f.name: {**encode_witness(f), "measured": measurement_to_dict(m)}
@@ -78,7 +73,7 @@ def to_document(
 
 def _describe_guarantee(model: OnlineClassifier, source: DataSource, passes: int, delta: float) -> dict[str, Any]:
     """Return the guarantee for the final hypothesis; its consistency with the examples is measured."""
-    promised = describe_guarantee(model, model.ledger_.examples // passes, delta)
+    promised = internals.describe_guarantee(model, model.ledger_.examples // passes, delta)
     if promised is None:
         return {}
     files = [tuple(one.items()) for one in source.describe().get("files", ())]
@@ -96,7 +91,7 @@ def _describe_guarantee(model: OnlineClassifier, source: DataSource, passes: int
 
 def _count_errors(model: OnlineClassifier, source: DataSource) -> int:
     """Count the examples on which the final hypothesis is wrong."""
-    state, score, wrong = require_state(model), build_scorer(model, known=True), 0
+    state, score, wrong = internals.require_state(model), internals.build_scorer(model, known=True), 0
     for rows, labels in source.batches(state.labels, state.features):
         labelled = labels != 0
         signs = np.where(score(rows) >= 0.0, 1, -1)

@@ -12,21 +12,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from novikoff.base.internals import build_unfitted, state_of
-from novikoff.cli.options.data_options import (
-    DATA_HELP,
-    add_data_options,
-    build_reading_options,
-    matches_reading,
-    restore_reading_options,
-)
-from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, limit_model_memory
+from novikoff.cli.options import data_options
+from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory
 from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.output.report_output import add_report_option, write_report
-from novikoff.data.options import ReadOptions
+from novikoff.data.formats.base import ReadOptions
 from novikoff.errors import InputError
 
 EPILOG = f"""\
-{DATA_HELP}
+{data_options.DATA_HELP}
 
 examples:
   novikoff certify spam.model train.svm --output spam.certificate
@@ -51,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument("--json", action="store_true", help="print the certificate as one JSON object on stdout")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     add_max_model_memory(parser, DEFAULT_LIMIT_TEXT)
-    add_data_options(parser)
+    data_options.add_data_options(parser)
 
 
 def add_certificate_options(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +63,6 @@ def add_certificate_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-@limit_model_memory
 def run(options: argparse.Namespace) -> int:
     from novikoff.model_file import load_learner, to_bytes
 
@@ -77,10 +70,15 @@ def run(options: argparse.Namespace) -> int:
     for path in (options.output, options.report):
         if path:
             check_writable(path)
+    if getattr(state_of(model), "holdout", None) is not None:
+        raise InputError(
+            f"{options.model}: rows of its data were held out, so it can't be certified on that data: learn without"
+            " --holdout."
+        )
     settings = getattr(state_of(model), "reading", None)
-    reading_options = build_reading_options(options)
-    if not matches_reading(options.data, reading_options, settings):
-        reading_options = restore_reading_options(reading_options, settings)
+    reading_options = data_options.build_reading_options(options)
+    if not data_options.matches_reading(options.data, reading_options, settings):
+        reading_options = data_options.restore_reading_options(reading_options, settings)
     certificate, replayed, source = _build_certificate(model, reading_options, options.passes, options)
     if getattr(state_of(model), "slot_names", None):  # they are shown to users, but do not affect learning
         state_of(replayed).slot_names = state_of(model).slot_names

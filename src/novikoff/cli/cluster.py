@@ -20,18 +20,12 @@ from typing import Any
 from novikoff import learner_registry
 from novikoff.base.internals import feature_range_of, inner_learner_of, scheme_info_of
 from novikoff.cli import signals
-from novikoff.cli.certify import add_certificate_options, collect_certify_settings
-from novikoff.cli.options import model_options
+from novikoff.cli.certify import add_certificate_options, given_certify_settings
+from novikoff.cli.learn import progressive_error_lines
+from novikoff.cli.options import model_options, run_options
 from novikoff.cli.options.data_options import add_data_options, build_reading_options
-from novikoff.cli.options.run_options import (
-    DEFAULT_LIMIT_TEXT,
-    add_max_model_memory,
-    add_random_state,
-    max_model_memory,
-)
 from novikoff.cli.output.data_summary import show_description
 from novikoff.cli.output.model_output import check_writable
-from novikoff.cli.output.progress import progressive_error_lines
 from novikoff.errors import InputError, SortedLabelsWarning
 from novikoff.memory_limit import ENVIRONMENT_VARIABLE
 from novikoff.model_factory import DEFAULT_LEARNER, FALLBACK_LEARNER, ModelSettings, Task, build_learner, build_model
@@ -56,11 +50,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     learn = actions.add_parser(
-        "learn",
-        help="learn shards, round by round",
-        allow_abbrev=False,
-        description=__doc__,
-        epilog=EPILOG,
+        "learn", help="learn shards, round by round", allow_abbrev=False, description=__doc__, epilog=EPILOG
     )
     learn.set_defaults(parser=learn)
     learn.add_argument("data", nargs="+", metavar="SHARD", help="files, or patterns such as 'part-*.svm.gz'")
@@ -87,9 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         help=f"the algorithm (default: {FALLBACK_LEARNER}, because {DEFAULT_LEARNER} can't be mixed)",
     )
     learn.add_argument(
-        "--multiclass",
-        choices=SCHEME_CHOICES,
-        help="multiclass scheme (default: kesler for more than two classes)",
+        "--multiclass", choices=SCHEME_CHOICES, help="multiclass scheme (default: kesler for more than two classes)"
     )
     learn.add_argument("--classes", metavar="A,B,…", help="all labels, so that the files need not be searched for them")
     learn.add_argument("--positive-label", metavar="LABEL", help="learn this label against all others")
@@ -99,10 +87,10 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     )
     learn.add_argument("--certificate", metavar="FILE", help="write a certificate of the mistake bounds to this file")
     add_certificate_options(learn)
-    add_max_model_memory(learn, DEFAULT_LIMIT_TEXT)
+    run_options.add_max_model_memory(learn, run_options.DEFAULT_LIMIT_TEXT)
     learn.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     learn.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
-    add_random_state(learn, "code words of --multiclass ecoc, initial weights of a network")
+    run_options.add_random_state(learn, "code words of --multiclass ecoc, initial weights of a network")
     add_data_options(learn)
     for name in (
         learner_registry.names()
@@ -119,9 +107,10 @@ def run(options: argparse.Namespace) -> int:
     from novikoff.distributed.shard_summary import describe_first_shard
 
     began = time.perf_counter()
-    limit = max_model_memory(options)
-    if limit is not None:
-        os.environ[ENVIRONMENT_VARIABLE] = str(limit)  # worker processes on this machine inherit it
+    if options.max_model_memory is not None:
+        os.environ[ENVIRONMENT_VARIABLE] = str(
+            run_options.max_model_memory(options)
+        )  # worker processes on this machine inherit it
     if options.workers is not None and (options.scheduler or options.workers < 1):
         raise InputError("--workers is the number of processes to start without --scheduler, at least 1.")
     if options.search_effort is not None and not options.certificate:

@@ -16,18 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from novikoff import learner_registry
+from novikoff.cli.options import run_options
 from novikoff.cli.options.data_options import DATA_HELP, add_data_options, build_reading_options
-from novikoff.cli.options.run_options import (
-    DEFAULT_LIMIT_TEXT,
-    add_max_model_memory,
-    add_shuffle,
-    limit_model_memory,
-    order_warnings,
-    resolve_shuffle,
-)
 from novikoff.cli.output.data_summary import describe_files, show_description
 from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.output.report_output import add_report_option
+from novikoff.data.reader import is_builtin
 
 if TYPE_CHECKING:
     from novikoff.certificates.compare import Comparison
@@ -51,10 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         "--passes", metavar="N", type=int, default=1, help="number of passes over the data (default: 1)"
     )
     parser.add_argument("--positive-label", metavar="LABEL", help="learn this label against all others")
-    add_shuffle(parser)
+    run_options.add_shuffle(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
-    add_max_model_memory(parser, DEFAULT_LIMIT_TEXT)
+    run_options.add_max_model_memory(parser, run_options.DEFAULT_LIMIT_TEXT)
     add_report_option(parser)
     add_data_options(parser)
 
@@ -69,13 +63,15 @@ def _parse_names(text: str) -> list[str]:
     return chosen
 
 
-@limit_model_memory
 def run(options: argparse.Namespace) -> int:
     from novikoff.certificates.compare import compare
 
     if options.report:
         check_writable(Path(options.report))
-    resolve_shuffle(options)
+    if options.shuffle is None:
+        options.shuffle = all(map(is_builtin, options.data))
+    if options.shuffle:
+        run_options.check_shuffle(options)
     reading_options = build_reading_options(options)
     read = describe_files(options.data, reading_options)
     show_description(read, quiet=options.quiet)
@@ -87,7 +83,8 @@ def run(options: argparse.Namespace) -> int:
         only=options.learners or (),
         random_state=(options.random_state or 0) if options.shuffle else None,
     )
-    late = order_warnings(found.label_order, options)
+    order = found.label_order
+    late = [run_options.describe_sorted_labels(order, options)] if order is not None and order.is_sorted else []
     for warning in late:
         print(f"warning: {warning}", file=sys.stderr)
     if options.report:

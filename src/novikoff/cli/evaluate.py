@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,9 +32,9 @@ from novikoff.cli.output.data_summary import show_notes
 from novikoff.cli.output.evaluation_text import format_comparison, format_result
 from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.predict import check_same_columns, score_batch
+from novikoff.data.column_values import ColumnValues
 from novikoff.data.labels.binary_labels import to_plain_label
-from novikoff.data.options import ReadOptions
-from novikoff.data.reader import DataReader, FileBatch
+from novikoff.data.reader import Batch, DataReader
 from novikoff.errors import InputError, LabelError
 from novikoff.evaluation.evaluators import (
     DEFAULT_DELTA,
@@ -112,36 +111,42 @@ def _evaluate_model(path: str, options: argparse.Namespace) -> ModelEvaluation:
     reading_options = build_reading_options(options)
     reading_options.unlabelled = True
     reading = open_reading([options.data], reading_options, state_of(model))
-    batches = _iter_checked_batches(model, path, reading, options)
-    if hasattr(model, "rank"):
-        found = ModelEvaluation(path, _evaluate_ranking(model, batches, options.data), None)
-    elif not predicts_one_label(model):
-        found = ModelEvaluation(path, _evaluate_label_sets(model, batches, options), None)
-    else:
-        found = _evaluate_classes(model, path, batches, options)
+    slices = ColumnValues([options.data], build_reading_options(options), options.by, "--by") if options.by else None
+    found = evaluate_reading(model, path, reading, delta=options.delta, slices=slices)
     show_notes(reading, quiet=options.quiet)
     return found
 
 
-def _iter_checked_batches(
-    model: Any, path: str, reading: DataReader, options: argparse.Namespace
-) -> Iterator[FileBatch]:
+def evaluate_reading(
+    model: Any, path: str, reading: DataReader, *, delta: float = DEFAULT_DELTA, slices: ColumnValues | None = None
+) -> ModelEvaluation:
+    """Evaluate a model, which messages call `path`, on all examples of a reading."""
+    batches, title = _checked_batches(model, path, reading), reading.titles[0]
+    if hasattr(model, "rank"):
+        return ModelEvaluation(path, _evaluate_ranking(model, batches, title), None)
+    if not predicts_one_label(model):
+        return ModelEvaluation(path, _evaluate_label_sets(model, batches, delta), None)
+    result, wrong = _evaluate_classes(model, batches, title, delta, slices)
+    return ModelEvaluation(path, result, wrong)
+
+
+def _checked_batches(model: Any, path: str, reading: DataReader) -> Iterator[Batch]:
     for number, batch in enumerate(reading.batches()):
         if number == 0:
-            check_same_columns(model, reading, batch, options.data, path)
+            check_same_columns(model, reading, batch, reading.titles[0], path)
         yield batch
 
 
 def _evaluate_classes(
-    model: Any, path: str, batches: Iterator[FileBatch], options: argparse.Namespace
-) -> ModelEvaluation:
+    model: Any, batches: Iterator[Batch], title: str, delta: float, slices: ColumnValues | None
+) -> tuple[Result, NDArray[Any]]:
+    """Return the result, and which of the labelled predictions are wrong."""
     classes = list(model.classes_)
     index = LabelIndex([format_label(model, label) for label in classes])
     order = np.argsort(np.array(classes))
     score, edges = build_scorer(model, known=True), getattr(model, "edges", None)
-    slices = _read_column(options) if options.by else None
     wrong: list[NDArray[np.bool_]] = []
-    with ClassificationEvaluator(index, options.delta) as evaluator:
+    with ClassificationEvaluator(index, delta) as evaluator:
         for batch in batches:
             scores = score_batch(score, batch)
             predicted = order[np.searchsorted(np.array(classes), decide_labels(model, scores), sorter=order)]
@@ -162,8 +167,8 @@ def _evaluate_classes(
                 evaluator.add_tree_edges(_count_edges(edges, index.labels, true, predicted))
         result = evaluator.result()
     if result.examples == 0:
-        raise InputError(f"{options.data}: no example has a label: evaluate needs labels to compare with.")
-    return ModelEvaluation(path, result, np.concatenate(wrong))
+        raise InputError(f"{title}: no example has a label: evaluate needs labels to compare with.")
+    return result, np.concatenate(wrong)
 
 
 def _to_probabilities(model: Any, shown: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -194,8 +199,8 @@ def _count_edges(edges: Any, labels: list[str], true: Codes, predicted: Codes) -
     return sum(edges(labels[a], labels[b]) * n for (a, b), n in zip(pairs.T.tolist(), counts.tolist(), strict=True))
 
 
-def _evaluate_label_sets(model: Any, batches: Iterator[FileBatch], options: argparse.Namespace) -> Result:
-    evaluator = LabelSetEvaluator(LabelIndex([str(label) for label in model.classes_]), options.delta)
+def _evaluate_label_sets(model: Any, batches: Iterator[Batch], delta: float) -> Result:
+    evaluator = LabelSetEvaluator(LabelIndex([str(label) for label in model.classes_]), delta)
     score = build_scorer(model, known=True)
     for batch in batches:
         predicted = [[str(label) for label in labels] for labels in decide_labels(model, score_batch(score, batch))]
@@ -220,37 +225,6 @@ def _evaluate_ranking(model: Any, batches: Iterator[FileBatch], title: str) -> R
         raise InputError(f"{title}: a ranking is evaluated on rows with a grade and a query (qid).")
     found = measure_ranking(scores, grades, find_query_starts(queries))
     return RankingResult(found.queries, found.ndcg, found.map)
-
-
-class ColumnValues:
-    """The values of one column, row after row, read as if the column were the label."""
-
-    def __init__(self, reading: DataReader) -> None:
-        self.batches = reading.batches()
-        self.waiting: list[str] = []
-
-    def take(self, count: int) -> list[str]:
-        """Return the values of the next rows."""
-        while len(self.waiting) < count:
-            batch = next(self.batches, None)
-            if batch is None:
-                raise InputError("--by: the column has fewer rows than the data: use --bad-lines error.")
-            self.waiting += _label_texts(batch)
-        found, self.waiting = self.waiting[:count], self.waiting[count:]
-        return found
-
-
-def _label_texts(batch: FileBatch) -> list[str]:
-    _, first, inverse = np.unique(batch.parsed.keys, return_index=True, return_inverse=True)
-    labels = [batch.parsed.label(int(i)) for i in first]
-    texts = np.array(["(missing)" if label is None else str(label) for label in labels], object)
-    return list(texts[inverse])
-
-
-def _read_column(options: argparse.Namespace) -> ColumnValues:
-    given = build_reading_options(options)
-    kept = {name: getattr(given, name) for name in ("format", "delimiter", "quote", "header", "encoding", "threads")}
-    return ColumnValues(DataReader([options.data], replace(ReadOptions(), **kept, label=options.by, unlabelled=True)))
 
 
 def _compare(a: ModelEvaluation, b: ModelEvaluation) -> PairedComparison:

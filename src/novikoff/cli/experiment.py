@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from novikoff import __version__
-from novikoff.cli import signals
 from novikoff.cli.output.model_output import check_writable
+from novikoff.cli.output.progress import elapsed_time_printer
 from novikoff.errors import InputError
 from novikoff.experiments import EXPERIMENTS, experiment
 
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     given = _collect_options(options, perform)
     if options.report:
         check_writable(Path(options.report))
-    result = perform(**given, tell=_progress_printer(quiet=options.quiet))
+    result = perform(**given, tell=elapsed_time_printer(quiet=options.quiet))
     if options.report:
         _write_report(result, Path(options.report))
     seconds = time.perf_counter() - began
@@ -91,17 +91,6 @@ def _collect_options(options: argparse.Namespace, perform: Callable[..., Any]) -
         allowed = ", ".join(f"--{name.replace('_', '-')}" for name, *_ in EXPERIMENT_OPTIONS if name in known)
         raise InputError(f"{options.name} has no {' and no '.join(strange)}: its options are {allowed}.")
     return given
-
-
-def _progress_printer(*, quiet: bool) -> Callable[[str], None]:
-    began = time.perf_counter()
-
-    def report(line: str) -> None:
-        signals.raise_if_interrupted()
-        if not quiet:
-            print(f"{time.perf_counter() - began:6.1f} s   {line}", file=sys.stderr)
-
-    return report
 
 
 def _write_report(result: Any, path: Path) -> None:

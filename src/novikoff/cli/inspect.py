@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from novikoff.base.internals import describe_guarantee, scheme_info_of
+from novikoff.cli.learn import progressive_error_lines
 from novikoff.cli.output.guarantee_text import format_guarantee
-from novikoff.cli.output.progress import progressive_error_lines
 from novikoff.errors import InputError
 
 MAX_LABELS_SHOWN = 20
@@ -72,6 +72,7 @@ def _format_text(description: dict[str, Any]) -> str:
         "settings    " + ", ".join(f"{k}={v}" for k, v in description["settings"].items()),
         *_label_lines(description),
         f"features    {description['features']:,}",
+        *_holdout_lines(description),
         *_run_lines(ledger, int(description["settings"].get("passes", 1))),
         *_guarantee_lines(description),
         *_provenance_lines(description),
@@ -80,6 +81,14 @@ def _format_text(description: dict[str, Any]) -> str:
     if description["weights"] is None:
         return "\n".join([*lines, description["hypothesis"] or "There is no single weight vector."])
     return "\n".join([*lines, *_feature_lines(description)])
+
+
+def _holdout_lines(description: dict[str, Any]) -> list[str]:
+    if "holdout" not in description:
+        return []
+    from novikoff.data.holdout import HoldoutRule
+
+    return [f"held out    {HoldoutRule(**description['holdout'])}"]
 
 
 def _provenance_lines(description: dict[str, Any]) -> list[str]:

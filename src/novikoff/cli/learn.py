@@ -9,49 +9,23 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from itertools import chain, count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from novikoff import learner_registry
 from novikoff._compiled import jit
-from novikoff.base.internals import (
-    build_file_trainer,
-    check_settings,
-    feature_range_of,
-    fixed_width_reason_of,
-    inner_learner_of,
-    needs_two_classes,
-    scheme_info_of,
-    state_of,
-)
+from novikoff.base import internals
 from novikoff.cli import signals
 from novikoff.cli.certify import add_certificate_options, write_certificate
-from novikoff.cli.options import kernel_options, model_options
-from novikoff.cli.options.data_options import (
-    DATA_HELP,
-    add_data_options,
-    build_reading_options,
-    is_stream,
-    open_reading,
-)
-from novikoff.cli.options.run_options import (
-    DEFAULT_LIMIT_TEXT,
-    add_max_model_memory,
-    add_shuffle,
-    describe_run,
-    limit_model_memory,
-    order_warnings,
-    resolve_shuffle,
-    shuffle_reading,
-    summary_line,
-)
+from novikoff.cli.options import data_options, kernel_options, model_options, run_options
+from novikoff.cli.options.evaluation_options import add_evaluation_options
 from novikoff.cli.output.data_summary import show_description
 from novikoff.cli.output.model_output import check_writable
-from novikoff.cli.output.progress import TrainingProgress, progressive_error_lines
+from novikoff.cli.output.progress import TrainingProgress
 from novikoff.cli.output.provenance import add_provenance, begin_provenance, finish_provenance
 from novikoff.cli.output.report_output import add_report_option
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS
-from novikoff.data.options import ReadOptions
-from novikoff.data.reader import DataReader, FileBatch
+from novikoff.data.reader import Batch, DataReader, is_builtin
 from novikoff.errors import InputError, TooManyLabelsError, TooManyNamesError
 from novikoff.model_factory import (
     BATCH_SCHEMES,
@@ -64,8 +38,11 @@ from novikoff.model_factory import (
     inspect_task,
 )
 
+if TYPE_CHECKING:
+    from novikoff.cli.learn_evaluation import RunEvaluation
+
 EPILOG = f"""\
-{DATA_HELP}
+{data_options.DATA_HELP}
 Each learner has its own settings: novikoff learn --learner sgd --help shows those of sgd.
 The scheme follows from the labels: one learner for two labels, Kesler's construction for more; sets of labels (1,3,7
 or a list) are multi-label, labels such as a/b/c hierarchical, data with qid is ranked.
@@ -84,6 +61,8 @@ examples:
   novikoff learn train.svm --feature-map poly:2 --feature-map-bits 22 --save products.model
   novikoff learn digits --multiclass ova --learner sgd --save digits.model
   novikoff learn digits --positive-label 3 --json
+  novikoff learn train.svm --test test.svm
+  novikoff learn train.svm --holdout 0.2 --passes 20 --early-stopping 3 --save spam.model
   novikoff learn train.svm --certificate spam.certificate --report spam.html
   novikoff learn train.svm --online-to-batch controlled-testing --epsilon 0.05 --delta 0.01 --save spam.model
   novikoff learn digits --multiclass random-forest --n-estimators 200 --n-jobs 2 --save forest.model
@@ -108,17 +87,17 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     parser.add_argument(
         "--keep-names", metavar="MB", type=int, nargs="?", const=64, help="keep names of hashed features for inspect"
     )
-    add_max_model_memory(parser, DEFAULT_LIMIT_TEXT)
-    add_shuffle(parser)
+    run_options.add_max_model_memory(parser, run_options.DEFAULT_LIMIT_TEXT)
+    run_options.add_shuffle(parser)
+    add_evaluation_options(parser)
     model_options.add_multiclass_options(parser)
-    add_data_options(parser)
+    data_options.add_data_options(parser)
     for name in learner_registry.names() if arguments is None else [model_options.find_learner_name(arguments)]:
         model_options.add_learner_settings(parser, name)
     model_options.add_online_to_batch_options(parser)
     kernel_options.add_kernel_options(parser)
 
 
-@limit_model_memory
 def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     if options.search_effort is not None and not (options.certificate or options.report):
@@ -127,43 +106,68 @@ def run(options: argparse.Namespace) -> int:
         from novikoff.cli import learn_batch
 
         return learn_batch.run(options, model_options.read_model_settings(options))
-    resolve_shuffle(options)
+    if options.shuffle is None:
+        options.shuffle = all(map(is_builtin, options.data))
+    if options.shuffle:
+        run_options.check_shuffle(options)
     if options.kernel_form is not None:
         kernel_options.resolve_representation(options)
     settings, draft, passes = _resume(options) if options.resume else _draft_model(options)
     before = draft.ledger_.examples if options.resume else 0
     _check_outputs(options, passes)
     seen = begin_provenance(options) if options.provenance else None
-    model, reading, first_pass = _train(settings, draft, passes, options)
+    evaluation = _begin_evaluation(options, passes)
+    model, reading, first_pass = _train(settings, draft, passes, options, evaluation)
     _check_labels(model, options)
     if options.save:
         from novikoff.model_file import save
 
         save(model, options.save, provenance=finish_provenance(options, seen) if options.provenance else None)
     report = _summarize(model, reading, before, time.perf_counter() - began, first_pass)
-    late = order_warnings(state_of(model).label_order, options)
+    order = internals.state_of(model).label_order
+    late = [run_options.describe_sorted_labels(order, options)] if order is not None and order.is_sorted else []
     report["warnings"] = [*reading.doubts, *late]
+    if evaluation is not None:
+        report |= evaluation.measure(model)
     compiling = min(jit.seconds_compiling, report["seconds"])
     if options.certificate or options.report:
         report["certificate"] = write_certificate(model, _build_reading_options(model, options), passes, options)
-    print(_format_json(report) if options.json else _format_text(report, options, compiling))
+    if options.json:
+        print(_format_json(report))
+    else:
+        print(_format_text(report, options, compiling))
+        if evaluation is not None:
+            print(evaluation.format_text())
     for warning in late:  # other warnings were printed before learning
         print(f"warning: {warning}", file=sys.stderr)
     return 0
 
 
+def _begin_evaluation(options: argparse.Namespace, passes: int) -> RunEvaluation | None:
+    """Return the evaluation of the run, where an option asks for one."""
+    if not (options.test or options.holdout or options.holdout_by or options.early_stopping):
+        return None
+    from novikoff.cli.learn_evaluation import RunEvaluation
+
+    return RunEvaluation(options, passes)
+
+
 def _train(
-    settings: ModelSettings | None, draft: Any, passes: int, options: argparse.Namespace
+    settings: ModelSettings | None,
+    draft: Any,
+    passes: int,
+    options: argparse.Namespace,
+    evaluation: RunEvaluation | None,
 ) -> tuple[Any, DataReader, dict[str, int] | None]:
     """Return the model after all passes, the reader, and the counts of the first pass where there are several.
 
     Files are read again from the start where a third label requires a multiclass scheme, or where the
     categories are too many to be named and must be hashed.
     """
-    can_restart = settings is not None and not any(is_stream(title) for title in options.data)
+    can_restart = settings is not None and not any(data_options.is_stream(title) for title in options.data)
     for attempt in count(1):
         try:
-            return _run_passes(settings, draft, passes, options, show_data=attempt == 1)
+            return _run_passes(settings, draft, passes, options, evaluation, show_data=attempt == 1)
         except TooManyLabelsError as problem:
             if settings is None or settings.multiclass is not None or not can_restart:
                 raise
@@ -179,17 +183,25 @@ def _train(
 
 
 def _run_passes(
-    settings: ModelSettings | None, draft: Any, passes: int, options: argparse.Namespace, *, show_data: bool
+    settings: ModelSettings | None,
+    draft: Any,
+    passes: int,
+    options: argparse.Namespace,
+    evaluation: RunEvaluation | None,
+    *,
+    show_data: bool,
 ) -> tuple[Any, DataReader, dict[str, int] | None]:
     """Build the model from the first batch, and learn all batches of all passes. Without settings, `draft` is a model
     to resume."""
-    reading = open_reading(options.data, _build_reading_options(draft, options), state_of(draft))
+    reading = data_options.open_reading(options.data, _build_reading_options(draft, options), internals.state_of(draft))
     if options.shuffle:
-        shuffle_reading(reading, options, ranking=_is_ranking_possible(settings, draft))
+        run_options.shuffle_reading(reading, options, ranking=_is_ranking_possible(settings, draft))
+    if evaluation is not None:
+        evaluation.begin(reading)
     batches = reading.batches()
     first = next(batches)
     reading.describe(first)
-    if show_data:
+    if show_data and (reading.doubts or not options.quiet):
         show_description(reading, quiet=options.quiet)
     if settings is None:
         model = draft
@@ -198,28 +210,35 @@ def _run_passes(
         labels = None if reading.shuffler is None else reading.shuffler.labels
         task = UNKNOWN_TASK if named else inspect_task(first, labels)
         model = build_model(settings, task, notify=lambda message: _notify(message, options))
-    check_settings(model)
+    internals.check_settings(model)
     examples, mistakes = (draft.ledger_.examples, draft.ledger_.mistakes) if settings is None else (0, 0)
-    progress = TrainingProgress(quiet=options.quiet, already=examples, mistakes=mistakes)
-    training = build_file_trainer(model, reading, positive=options.positive_label)
+    progress = None if options.quiet else TrainingProgress(already=examples, mistakes=mistakes)
+    training = internals.build_file_trainer(model, reading, positive=options.positive_label)
     _learn_pass(training, chain([first.to_numpy()], batches), progress)
     ledger = model.ledger_
     first_pass = {"examples": ledger.examples - examples, "mistakes": ledger.mistakes - mistakes}
     for _ in range(passes - 1):
+        if evaluation is not None and evaluation.should_stop(model):
+            break
         _learn_pass(training, reading.batches(), progress)
+    if evaluation is not None:
+        model = evaluation.finish(model)
     return model, reading, first_pass if passes > 1 else None
 
 
-def _learn_pass(training: Any, batches: Iterator[FileBatch], progress: TrainingProgress) -> None:
+def _learn_pass(training: Any, batches: Iterator[Batch], progress: TrainingProgress | None) -> None:
     """Learn all batches, in pieces that end where a line of progress is due."""
     for batch in training.iter_batches(batches):
         encoded, start = training.encode(batch), 0
         while start < len(encoded.codes):
-            signals.raise_if_interrupted()
-            start = training.learn(encoded, start, start + progress.examples_until_line(training.state.ledger))
-            progress.show(training.state.ledger)
+            if progress is None:
+                start = training.learn(encoded)
+            else:
+                start = training.learn(encoded, start, start + progress.examples_until_line(training.state.ledger))
+                progress.show(training.state.ledger)
+            if signals.was_interrupted:
+                raise KeyboardInterrupt
     training.end_pass()
-    signals.raise_if_interrupted()
 
 
 def _draft_model(options: argparse.Namespace) -> tuple[ModelSettings, Any, int]:
@@ -228,8 +247,8 @@ def _draft_model(options: argparse.Namespace) -> tuple[ModelSettings, Any, int]:
     if options.online_to_batch and len({os.path.realpath(title) for title in options.data}) < len(options.data):
         raise InputError("--online-to-batch is for examples that are learned once: name each file once.")
     draft = build_learner(settings) if settings.online_to_batch is None else build_model(settings, UNKNOWN_TASK)
-    check_settings(draft)
-    return settings, draft, inner_learner_of(draft).passes
+    internals.check_settings(draft)
+    return settings, draft, internals.inner_learner_of(draft).passes
 
 
 def _resume(options: argparse.Namespace) -> tuple[None, Any, int]:
@@ -240,36 +259,36 @@ def _resume(options: argparse.Namespace) -> tuple[None, Any, int]:
     if not hasattr(model, "ledger_"):
         kind = type(model).__name__
         raise InputError(f"{options.resume}: {kind} learns from all examples at once and can't be resumed.")
-    inner = inner_learner_of(model)
+    inner = internals.inner_learner_of(model)
     name = learner_registry.name_of(type(inner))
     changed = model_options.find_changed_settings(model, options)
     seeds = [getattr(part, "random_state", None) for part in (model, inner)]
     if not options.shuffle and options.random_state not in (None, *seeds):
         changed["random_state"] = options.random_state
-    if options.positive_label not in (None, getattr(state_of(model).labels, "positive", None)):
+    if options.positive_label not in (None, getattr(internals.state_of(model).labels, "positive", None)):
         changed["positive_label"] = options.positive_label
     if changed or not isinstance(inner, learner_registry.learner_class(options.learner or name)):
         raise InputError(
             f"{options.resume}: is resumed with the settings that it began with, {model!r}: leave out --learner and the"
             f" settings {', '.join(sorted(changed)) or name!r} that differ."
         )
-    check_settings(model)
-    return None, model, model_options.collect_learner_settings(options).get("passes", 1)
+    internals.check_settings(model)
+    return None, model, model_options.given_learner_settings(options).get("passes", 1)
 
 
 def _is_ranking_possible(settings: ModelSettings | None, draft: Any) -> bool:
     """Return whether queries in the data would be ranked."""
     if settings is None:
-        return bool(scheme_info_of(draft).get("multiclass") == "query-ranking")
+        return bool(internals.scheme_info_of(draft).get("multiclass") == "query-ranking")
     return settings.multiclass in (None, "query-ranking") and settings.online_to_batch is None
 
 
 def _build_reading_options(model: Any, options: argparse.Namespace) -> ReadOptions:
     """Return the reading options. Where --collisions is not given, a learner whose values have a maximum keeps the
     largest of the values that share a slot."""
-    reading_options = build_reading_options(options)
-    reading_options.prefer_largest = options.collisions is None and feature_range_of(model)[1] < math.inf
-    reading_options.hashes_names = fixed_width_reason_of(model) is not None  # a dictionary would add features
+    reading_options = data_options.build_reading_options(options)
+    reading_options.prefer_largest = options.collisions is None and internals.feature_range_of(model)[1] < math.inf
+    reading_options.hashes_names = internals.fixed_width_reason_of(model) is not None  # a dictionary would add features
     return reading_options
 
 
@@ -290,42 +309,42 @@ def _check_outputs(options: argparse.Namespace, passes: int) -> None:
 
 def _check_labels(model: Any, options: argparse.Namespace) -> None:
     """Raise InputError where fewer than two classes were learned."""
-    known: list[Any] = state_of(model).labels.known() if needs_two_classes(model) else []
-    if needs_two_classes(model) and len(known) < 2:
+    known: list[Any] = internals.state_of(model).labels.known() if internals.needs_two_classes(model) else []
+    if internals.needs_two_classes(model) and len(known) < 2:
         found = f"all labels are {known[0]}: with one class" if known else "no example was read: without examples"
         raise InputError(f"{', '.join(options.data)}: {found} there is nothing to learn.")
 
 
 def _check_rereadable(titles: list[str], passes: int) -> None:
-    streams = [t for t in titles if is_stream(t)]
+    streams = [t for t in titles if data_options.is_stream(t)]
     if len(streams) * passes > 1 and (passes > 1 or len(set(streams)) < len(streams)):
         raise InputError(f"{streams[0]}: can be read once only: for --passes, or to name it twice, use a file.")
-
-
-def _add_progressive_error(counts: dict[str, int]) -> dict[str, Any]:
-    return {**counts, "progressive_error": counts["mistakes"] / max(counts["examples"], 1)}
 
 
 def _summarize(
     model: Any, reading: DataReader, before: int, seconds: float, first_pass: dict[str, int] | None
 ) -> dict[str, Any]:
     ledger = model.ledger_
+    first: dict[str, Any] = {}
+    if first_pass is not None:
+        error = first_pass["mistakes"] / max(first_pass["examples"], 1)
+        first = {"first_pass": {**first_pass, "progressive_error": error}}
     return {
-        "learner": learner_registry.name_of(type(inner_learner_of(model))),
-        **scheme_info_of(model),
+        "learner": learner_registry.name_of(type(internals.inner_learner_of(model))),
+        **internals.scheme_info_of(model),
         "examples": ledger.examples,
         "features": model.n_features_in_,
         "mistakes": ledger.mistakes,
         "updates": ledger.updates,
         "progressive_error": ledger.progressive_error,
-        **({} if first_pass is None else {"first_pass": _add_progressive_error(first_pass)}),
+        **first,
         "seconds": seconds,
         "examples_per_second": (ledger.examples - before) / seconds,
         "radius": ledger.radius,
         "read": reading.description,
         "notes": reading.notes,
         **reading.report(),
-        **describe_run(reading),
+        **({} if reading.shuffler is None else {"shuffle": run_options.describe_shuffle(reading.shuffler)}),
     }
 
 
@@ -359,6 +378,25 @@ def _format_text(report: dict[str, Any], options: argparse.Namespace, compiling:
     ) + saved
 
 
+def progressive_error_lines(mistakes: int, examples: int, first_pass: dict[str, int] | None = None) -> list[str]:
+    """Return the line for the progressive error of a run and, over several passes, that of the first pass alone.
+
+    >>> print("\\n".join(progressive_error_lines(6, 60, {"mistakes": 4, "examples": 20})))
+    error       0.1000   (progressive error of the run: 6 of 60 predictions made while learning were wrong)
+    first pass  0.2000   (progressive error: 4 of 20 predictions; later passes have seen the labels)
+    """
+    made = f"{mistakes:,} of {examples:,} predictions made while learning were wrong"
+    lines = [f"error       {mistakes / max(examples, 1):.4f}   (progressive error of the run: {made})"]
+    if first_pass is not None:
+        wrong, seen = first_pass["mistakes"], first_pass["examples"]
+        share = wrong / max(seen, 1)
+        lines.append(
+            f"first pass  {share:.4f}   (progressive error: {wrong:,} of {seen:,} predictions; later passes have seen"
+            " the labels)"
+        )
+    return lines
+
+
 def _describe_bound(document: dict[str, Any]) -> str:
     from novikoff.certificates.certificate import Certificate
 
@@ -378,7 +416,7 @@ def _extra_rows(report: dict[str, Any]) -> list[tuple[str, str]]:
     if "certificate" in report:
         rows.append(("bound", _describe_bound(report["certificate"])))
     if "shuffle" in report:
-        rows.append(("shuffled", summary_line(report["shuffle"])))
+        rows.append(("shuffled", run_options.summary_line(report["shuffle"])))
     if "slots" in report:
         about = "" if report["collisions_counted"] else "about "
         used = f"{report['slots_used']:,} of {report['slots']:,} slots used"

@@ -13,6 +13,7 @@ from typing import Any
 from novikoff.base.internals import require_state
 from novikoff.cli import signals
 from novikoff.cli.certify import write_certificate
+from novikoff.cli.learn_evaluation import RunEvaluation
 from novikoff.cli.options.data_options import build_reading_options, open_reading
 from novikoff.cli.output.data_summary import show_description
 from novikoff.cli.output.model_output import check_writable
@@ -37,6 +38,11 @@ def run(options: argparse.Namespace, settings: ModelSettings) -> int:
     wanted = "--certificate" if options.certificate else "--report" if options.report else None
     if wanted and "-" in options.data:
         raise InputError(f"{wanted} is for files that can be read again: not with standard input.")
+    if options.holdout or options.holdout_by or options.early_stopping:
+        raise InputError(
+            f"--holdout and --early-stopping are for models that learn in passes, not for {name}: evaluate it with"
+            " --test FILE."
+        )
     for path in (options.save, options.certificate, options.report):
         if path:
             check_writable(Path(path))
@@ -46,6 +52,7 @@ def run(options: argparse.Namespace, settings: ModelSettings) -> int:
             f" --multiclass {STREAMING_ALTERNATIVES[name]}.",
             file=sys.stderr,
         )
+    evaluation = RunEvaluation(options, passes=1) if options.test else None
     seen = begin_provenance(options)
     reading = open_reading(options.data, build_reading_options(options), None)
     needed = partial(_bytes_needed, settings)
@@ -62,7 +69,11 @@ def run(options: argparse.Namespace, settings: ModelSettings) -> int:
     report |= {"read": reading.description, "notes": reading.notes, "warnings": reading.doubts}
     if wanted:
         report["certificate"] = write_certificate(model, build_reading_options(options), 1, options)
+    if evaluation is not None:
+        report |= evaluation.measure(model)
     print(json.dumps(report) if options.json else _format_text(report, options))
+    if evaluation is not None and not options.json:
+        print(evaluation.format_text())
     return 0
 
 

@@ -68,13 +68,7 @@ def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPar
                 commands.add_parser(name, help=text)
             continue
         module = import_module(f"novikoff.cli.{name.replace('-', '_')}")
-        sub = commands.add_parser(
-            name,
-            help=text,
-            allow_abbrev=False,
-            description=module.__doc__,
-            epilog=module.EPILOG,
-        )
+        sub = commands.add_parser(name, help=text, allow_abbrev=False, description=module.__doc__, epilog=module.EPILOG)
         module.add_arguments(sub, arguments)
         sub.set_defaults(run=module.run, parser=sub)
     return top
@@ -94,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one 
         if not gc.isenabled():
             gc.freeze()
             gc.enable()
-        with signals.remember_interrupts():
+        with signals.remember_interrupts(), _limit_model_memory(options):
             code: int = options.run(options)
             signals.raise_if_interrupted()
         if sys.stdout is not None:
@@ -113,6 +107,16 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one 
         return _print_error(f"{where}{problem.strerror or problem}.", 2)
     except KeyboardInterrupt:
         return _print_error("interrupted; nothing was written.", 130)
+
+
+def _limit_model_memory(options: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """Return the context in which models respect --max-model-memory."""
+    if getattr(options, "max_model_memory", None) is None:
+        return contextlib.nullcontext()
+    from novikoff.cli.options.run_options import max_model_memory
+    from novikoff.memory_limit import limit_memory
+
+    return limit_memory(max_model_memory(options))
 
 
 def _show_version(*, verbose: bool) -> int:

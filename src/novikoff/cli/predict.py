@@ -148,11 +148,7 @@ class _LabelComparison:
             return found
         counts: dict[str, Any] = {"labelled": self.labelled, "errors": self.wrong, "model_error": self.share}
         if self.share is not None:
-            counts |= {
-                "accuracy": 1.0 - self.share,
-                "model_error_interval": self.interval(),
-                "delta": INTERVAL_DELTA,
-            }
+            counts |= {"accuracy": 1.0 - self.share, "model_error_interval": self.interval(), "delta": INTERVAL_DELTA}
             counts |= {} if self.edges is None else {"tree_loss": self.apart / self.labelled}
         return counts
 

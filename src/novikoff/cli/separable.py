@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,9 @@ from numpy.typing import NDArray
 
 from novikoff.cli import signals
 from novikoff.cli.options.data_options import DATA_HELP, add_data_options, build_reading_options, open_reading
-from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, limit_model_memory
+from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory
 from novikoff.cli.output.model_output import check_writable
+from novikoff.cli.output.progress import elapsed_time_printer
 from novikoff.errors import InputError
 
 EPILOG = f"""\
@@ -71,13 +71,12 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     add_data_options(parser)
 
 
-@limit_model_memory
 def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     if options.proof:
         check_writable(Path(options.proof))
     given = _read_proof(options.check) if options.check else None
-    report_progress = _progress_printer(quiet=options.quiet)
+    report_progress = elapsed_time_printer(quiet=options.quiet)
     report_progress("reading")
     X, y, report = _read_examples(options)
     signals.raise_if_interrupted()
@@ -144,14 +143,3 @@ def _check_proof(proof: Any, X: Any, y: NDArray[Any], options: argparse.Namespac
     else:
         print(f"the proof holds: {about}" if holds else f"the proof does not hold for this data: it claims {about}")
     return EXIT_SEPARABLE if holds else EXIT_NOT_SEPARABLE
-
-
-def _progress_printer(*, quiet: bool) -> Callable[[str], None]:
-    began = time.perf_counter()
-
-    def report(line: str) -> None:
-        signals.raise_if_interrupted()
-        if not quiet:
-            print(f"{time.perf_counter() - began:6.1f} s   {line}", file=sys.stderr)
-
-    return report

@@ -15,14 +15,14 @@ else:
     except ImportError:
         import signal
 
-_interrupted = False
+was_interrupted = False
 
 
 @contextlib.contextmanager
 def remember_interrupts() -> Iterator[None]:
     """Remember interrupts within the context."""
-    global _interrupted  # noqa: PLW0603 - there is one Ctrl-C
-    _interrupted = False
+    global was_interrupted  # noqa: PLW0603 - there is one Ctrl-C
+    was_interrupted = False
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -34,12 +34,12 @@ def remember_interrupts() -> Iterator[None]:
 
 
 def _on_interrupt(number: int, frame: Any) -> None:
-    global _interrupted  # noqa: PLW0603
-    _interrupted = True
+    global was_interrupted  # noqa: PLW0603
+    was_interrupted = True
     raise KeyboardInterrupt
 
 
 def raise_if_interrupted() -> None:
     """Raise KeyboardInterrupt if one was remembered."""
-    if _interrupted:
+    if was_interrupted:
         raise KeyboardInterrupt

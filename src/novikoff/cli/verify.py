@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from novikoff.cli.options.data_options import DATA_HELP
-from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory, limit_model_memory
+from novikoff.cli.options.run_options import DEFAULT_LIMIT_TEXT, add_max_model_memory
 from novikoff.errors import InputError
 
 EPILOG = f"""\
@@ -40,11 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
     add_max_model_memory(parser, DEFAULT_LIMIT_TEXT)
 
 
-@limit_model_memory
 def run(options: argparse.Namespace) -> int:
     from novikoff.certificates.data_source import FileSource
     from novikoff.certificates.verify import find_differences, parse_certificate
-    from novikoff.data.options import ReadOptions
+    from novikoff.data.formats.base import ReadOptions
 
     try:
         text = Path(options.certificate).read_text(encoding="utf-8")

@@ -76,11 +76,7 @@ class Client:
     # --- Models ---
 
     def create(
-        self,
-        name: str,
-        learner: str = "auto",
-        settings: Mapping[str, Any] | None = None,
-        challenges: str | None = None,
+        self, name: str, learner: str = "auto", settings: Mapping[str, Any] | None = None, challenges: str | None = None
     ) -> dict[str, Any]:
         """Create a model. If it `challenges` another model, it learns the same examples as that one."""
         about = {"name": name, "learner": learner, "settings": dict(settings or {}), "challenges": challenges}

@@ -215,13 +215,7 @@ def _prefetch_sparse_terms(rows: Sparse, k: int) -> None:
 
 @compiled
 def record_rows(
-    moments: Moments,
-    rows: Rows,
-    weights: NDArray[np.float64],
-    before: int,
-    after: int,
-    slots: int,
-    known: bool,
+    moments: Moments, rows: Rows, weights: NDArray[np.float64], before: int, after: int, slots: int, known: bool
 ) -> int:
     """Record the sampled rows of a batch: those that were learned are the examples before + 1 … after of the run; rows
     of weight 0 are left out. `known` says that no feature comes twice in a row.
@@ -380,14 +374,7 @@ class FeatureSample:
         self.moments.clock[NEXT] = next_sampled.function(int(t))
 
     def record(
-        self,
-        rows: Rows,
-        weights: NDArray[np.float64],
-        before: int,
-        after: int,
-        features: int,
-        *,
-        known: bool = False,
+        self, rows: Rows, weights: NDArray[np.float64], before: int, after: int, features: int, *, known: bool = False
     ) -> None:
         """Record the sampled rows of a batch that was learned (see `record_rows`)."""
         if self.moments.clock[NEXT] > after:

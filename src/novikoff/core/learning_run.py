@@ -83,10 +83,7 @@ class LearningRun(NamedTuple):
         return counts[FIRST_OUTCOME : FIRST_OUTCOME + n_learned]
 
     def learn_until_target(
-        self,
-        block: RowBlock,
-        current: CurrentHypothesis,
-        find_least_targets: Callable[[int, int], NDArray[np.int64]],
+        self, block: RowBlock, current: CurrentHypothesis, find_least_targets: Callable[[int, int], NDArray[np.int64]]
     ) -> tuple[int, CurrentHypothesis, bool]:
         """Learn some of the rows, up to one with which a hypothesis reaches its target; return how many were learned,
         the hypothesis of that time, and whether it has reached its target.

@@ -11,26 +11,27 @@ import select
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import repeat, takewhile
 from typing import TYPE_CHECKING, Any
 
 from novikoff._compiled import buffers
 from novikoff._compiled.buffers import Buffer, as_numpy, buffers_in_use
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.data import datasets, formats
-from novikoff.data.formats.base import BadLine, Format, ParsedBlock, Parser
-from novikoff.data.formats.class_count import find_class_count_doubt
+from novikoff.data.formats.base import BadLine, Format, ParsedBlock, Parser, ReadOptions, check_options_apply
+from novikoff.data.formats.class_count import MANY_CLASSES, describe_many_classes
 from novikoff.data.names.feature_names import FeatureNames
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS
 from novikoff.data.names.name_collection import ColumnDictionary, SlotNames
-from novikoff.data.options import ReadOptions, check_options_apply
 from novikoff.data.parallel import run_in_order
 from novikoff.data.rows import Dense, Rows, Sparse, slice_rows
-from novikoff.data.text_source import BLOCK_BYTES, TextBlock, TextSource, open_source
+from novikoff.data.text_source import BLOCK_BYTES, MIN_SPAN_BYTES, TextBlock, TextSource, open_source
 from novikoff.errors import InputError, LabelError, TooManyNamesError
 
 if TYPE_CHECKING:
     from novikoff.data import cache
     from novikoff.data.feature_maps import Mapper, MapSpec
+    from novikoff.data.holdout import RowFilter
     from novikoff.data.shuffle.external import Shuffler
 
 MAX_THREADS = 8
@@ -116,8 +117,11 @@ class DataReader:
     """Warnings about the first file."""
     shuffler: Shuffler | None = None
     """Puts the examples into a new random order in each pass; None keeps their order."""
+    row_filter: RowFilter | None = None
+    """Yields one side of a split into learned and held-out rows; None yields all rows."""
     _made: list[WorkerSlot] = field(default_factory=list)
     _used: list[NDArray[np.uint64]] = field(default_factory=list)
+    _slot_names: SlotNames | None = None
     _columns: ColumnDictionary | None = None
     _cache_slots: list[cache.RecordBuffer] = field(default_factory=list)
     _mapper: Mapper | None = None
@@ -127,13 +131,16 @@ class DataReader:
     """Caches whose checksums have been verified."""
 
     def __post_init__(self) -> None:
-        self.keep({})
+        if self.options.keep_names:
+            self.keep({})
 
     def batches(self) -> Iterator[FileBatch]:
         """Yield all examples from the start; counters are reset."""
         self.bad.clear()
         self.left_out.clear()
         batches = self._read_files()
+        if self.row_filter is not None:
+            batches = self.row_filter.select(self, batches)
         if self.shuffler is not None:  # before the map, which makes rows many times as long
             batches = self.shuffler.reorder(self, batches)
         for batch in batches if self.options.feature_map is None else self._map_batches(batches):
@@ -198,7 +205,7 @@ class DataReader:
     @property
     def kept(self) -> dict[int, str]:
         """The first name of each hashed slot."""
-        return self._slot_names.kept
+        return {} if self._slot_names is None else self._slot_names.kept
 
     def describe(self, first: FileBatch) -> None:
         """Describe the format, the columns and the first labels in `description`; warn in `doubts` of many classes."""
@@ -211,8 +218,9 @@ class DataReader:
             about["label_column"] = named
         counted = self.format is not None and self.format.counts_classes
         if not counted and not _has_queries(first):  # their labels are grades, not classes
-            many = find_class_count_doubt(list(count_classes(labels)), len(labels), named)
-            self.doubts += [] if many is None else [many]
+            classes = list(count_classes(labels))
+            if len(classes) > MANY_CLASSES:
+                self.doubts.append(describe_many_classes(classes, len(labels), named))
         self.description = about
 
     def report(self) -> dict[str, Any]:
@@ -222,12 +230,12 @@ class DataReader:
         bits = self.format.bits_used if self.format is not None else None
         if bits:
             slots = 1 << bits
-            used = int.from_bytes(self._list_used_slots().tobytes(), "little").bit_count()
-            counted = self.options.keep_names > 0
+            used = int.from_bytes(self._used_slots().tobytes(), "little").bit_count()
+            counted = self._slot_names is not None
             # The estimate stays finite where every slot is used: half a slot counts as free.
             expected = slots * math.log(slots / max(slots - used, 0.5)) - used
             about |= {"slots": slots, "slots_used": used, "collisions_counted": counted}
-            about["collisions"] = self._slot_names.collisions if counted else round(expected)
+            about["collisions"] = round(expected) if self._slot_names is None else self._slot_names.collisions
         return about
 
     def _file(self, title: str) -> Iterator[FileBatch]:
@@ -257,9 +265,12 @@ class DataReader:
         def do(place: WorkerSlot) -> tuple[TextBlock, ParsedBlock]:
             return place.block, place.parser.parse(place.block)
 
-        for block, parsed in run_in_order(
-            self._get_slots(fmt), take, do, spare=EXTRA_SLOTS, consumer_waits=feed.status is None
-        ):
+        places = self._places(fmt, feed.size)
+        if len(places) == 1:
+            results: Iterator[tuple[TextBlock, ParsedBlock]] = map(do, takewhile(take, repeat(places[0])))
+        else:
+            results = run_in_order(places, take, do, spare=EXTRA_SLOTS, consumer_waits=feed.status is None)
+        for block, parsed in results:
             self._judge(parsed.problems, feed.title, lines)
             if len(parsed.keys):
                 yield self._build_batch(fmt, block, parsed, feed.title, lines)
@@ -329,8 +340,8 @@ class DataReader:
         from novikoff.data import cache
 
         bad = self.bad.copy()
-        self._used.append(self._list_used_slots())
-        for place in self._get_slots(fmt):
+        self._used.append(self._used_slots())
+        for place in self._places(fmt, feed.size):
             place.parser.used[:] = 0  # collect the slots of this file only
         writer = cache.CacheWriter(feed.title, stamp)
         complete = False
@@ -351,16 +362,17 @@ class DataReader:
             else:
                 writer.drop()
 
-    def _get_slots(self, fmt: Format) -> list[WorkerSlot]:
-        """Return the worker slots, made once and used for all files."""
-        if not self._made:
-            size = self.options.block or fmt.default_block_bytes
-            size = min(size, fmt.max_block_bytes or size)
-            named, unlabelled = self.options.keep_names > 0, self.options.unlabelled
-            threads = self._threads()
-            for _ in range(threads + EXTRA_SLOTS if threads > 1 else 1):
-                self._made.append(WorkerSlot(fmt.parser(named=named, unlabelled=unlabelled), size))
-        return self._made
+    def _places(self, fmt: Format, file_bytes: int | None = None) -> list[WorkerSlot]:
+        """Return the worker slots, made once and used for all files; one for a file that is parsed in one piece."""
+        size = self.options.block or fmt.default_block_bytes
+        size = min(size, fmt.max_block_bytes or size)
+        is_one_piece = fmt.is_text and 0 < (file_bytes or 0) <= min(size, MIN_SPAN_BYTES)
+        threads = 1 if is_one_piece else self._threads()
+        count = threads + EXTRA_SLOTS if threads > 1 else 1
+        while len(self._made) < count:
+            parser = fmt.parser(named=self.options.keep_names > 0, unlabelled=self.options.unlabelled)
+            self._made.append(WorkerSlot(parser, size))
+        return self._made[:count]
 
     def _threads(self) -> int:
         return self.options.threads or min(len(os.sched_getaffinity(0)), MAX_THREADS)
@@ -411,7 +423,8 @@ class DataReader:
                 return fmt.feature_name(block, parsed.spans[at])
 
             if fmt.bits_used != 0:
-                self._slot_names.keep_names(rows, used, name_of)
+                if self._slot_names is not None:
+                    self._slot_names.note(rows, used, name_of)
             else:
                 if self._columns is None:
                     self.names = FeatureNames() if self.names is None else self.names

@@ -14,20 +14,14 @@ from typing import Any
 from novikoff import __version__
 from novikoff.base.estimator import check_choice
 from novikoff.base.internals import build_from_settings, plain_settings_of, require_state, run_facts_of
+from novikoff.certificates import serialization
 from novikoff.certificates import verify as checking
 from novikoff.certificates.bound_evaluation import evaluate_bound, evidence_from_target
 from novikoff.certificates.certificate import Certificate, check_witness_lengths, read_delta
 from novikoff.certificates.measure import build_evidence
 from novikoff.certificates.search.witness_selection import NamedWitness
-from novikoff.certificates.serialization import (
-    CERTIFICATE_FORMAT,
-    compute_new_data_bounds,
-    decode_witness,
-    encode_witness,
-    measurement_to_dict,
-)
 from novikoff.certificates.spaces.base import find_space
-from novikoff.data.options import ReadOptions
+from novikoff.data.formats.base import ReadOptions
 from novikoff.distributed import measure, worker_tasks
 from novikoff.distributed.bounds import derive_bounds, replace_counts_by_mixture
 from novikoff.distributed.compatibility import prepare_model
@@ -83,7 +77,7 @@ def _build_document(
     first = ledger.rounds[0].records
     mixed = _MixedCounts(ledger)
     document = {
-        "certificate": CERTIFICATE_FORMAT,
+        "certificate": serialization.CERTIFICATE_FORMAT,
         "novikoff": __version__,
         "data": describe_data(executor, shards, plan),
         "learner": name_of(type(model)),
@@ -103,11 +97,11 @@ def _build_document(
         },
         "bounds": [evaluate_bound(bound, facts, mixed) for bound in bounds],
         "target": dict(target),
-        "new_data": compute_new_data_bounds(
+        "new_data": serialization.compute_new_data_bounds(
             sum(record.mistakes for record in first), sum(record.examples for record in first), delta
         ),
         "witnesses": {
-            f.name: {**encode_witness(f), "measured": measurement_to_dict(m)}
+            f.name: {**serialization.encode_witness(f), "measured": serialization.measurement_to_dict(m)}
             for f, m in zip(found, measured, strict=True)
         },
     }
@@ -193,7 +187,7 @@ def find_differences(
         if about != document["data"]:
             first = checking.compare_documents(document["data"], about, "data")[0]
             return [f"data: the certificate was issued for different data: {first}"]
-        found = [decode_witness(name, packed) for name, packed in document["witnesses"].items()]
+        found = [serialization.decode_witness(name, packed) for name, packed in document["witnesses"].items()]
         message, ledger = run_rounds(executor, given.shards, plan)
         model = worker_tasks.deserialize_model(message)
         space: Any = find_space(model)

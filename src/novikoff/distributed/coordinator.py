@@ -153,7 +153,8 @@ def build_initial_model(executor: Executor, shards: Sequence[Shard], plan: Plan)
             f"{first[0].name}: the examples have label sets or queries, but distributed learning needs one label each."
         )
     looks = first
-    if not computed and positive is None and classes is None and _needs_all_labels(model, first[0]):
+    has_all_labels = needs_two_classes(model) and len(first[0].labels) >= 2
+    if not (computed or has_all_labels) and positive is None and classes is None:
         looks = _summarize_shards(executor, shards, fresh, all_labels=True)
     _check_same_features(looks)
     labels = _build_labels(model, looks, classes, positive, ordered=computed)
@@ -192,11 +193,6 @@ def identify_shards(executor: Executor, shards: Sequence[Shard]) -> list[dict[st
 
     found: list[dict[str, Any]] = executor.run_with_retry(ask)
     return found
-
-
-def _needs_all_labels(model: OnlineClassifier, first: ShardSummary) -> bool:
-    """Return whether the first block of the first file may not contain all labels."""
-    return not needs_two_classes(model) or len(first.labels) < 2
 
 
 def _check_same_features(looks: Sequence[ShardSummary]) -> None:

@@ -9,8 +9,8 @@ from typing import Any, Self, final
 from novikoff.base.estimator import BaseEstimator, check_choice
 from novikoff.base.internals import plain_settings_of
 from novikoff.certificates.certificate import Certificate
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.labels.label_order import LabelOrder
-from novikoff.data.options import ReadOptions
 from novikoff.distributed import worker_tasks
 from novikoff.distributed.checkpoint import Checkpoint
 from novikoff.distributed.compatibility import build_default_learner, prepare_model

@@ -10,7 +10,7 @@ from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any, NamedTuple
 
-from novikoff.data.options import ReadOptions, check_options
+from novikoff.data.formats.base import ReadOptions, check_options
 from novikoff.distributed.shards import BatchShard, FileShard, Shard
 from novikoff.errors import InputError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from novikoff.data.options import ReadOptions
+from novikoff.data.formats.base import ReadOptions
 from novikoff.distributed import worker_tasks
 from novikoff.distributed.dask_executor import DaskExecutor
 from novikoff.distributed.inputs import make_shards

@@ -17,19 +17,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
-from novikoff.base.internals import (
-    build_empty_labels,
-    build_file_trainer,
-    build_label_reader,
-    iter_encoded_arrays,
-    iter_encoded_files,
-    state_of,
-)
+from novikoff.base import internals
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.data import formats, validation
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.labels.binary_labels import find_distinct
 from novikoff.data.labels.label_order import LabelOrder
-from novikoff.data.options import ReadOptions
 from novikoff.data.reader import DataReader, is_builtin
 from novikoff.data.rows import Rows
 from novikoff.errors import InputError, NovikoffError, TooManyNamesError
@@ -170,8 +163,10 @@ class FileShard:
 
     def summarize(self, model: OnlineClassifier, data: Pairs | None, *, all_labels: bool) -> ShardSummary:
         """Read the first block, or all of it for `all_labels`, and return the properties of the shard."""
-        reading = self._open_reader(model)
-        reader = build_label_reader(model, build_empty_labels(model), Counter() if self._skips_bad_lines() else None)
+        reading = self._reading(model)
+        reader = internals.build_label_reader(
+            model, internals.build_empty_labels(model), Counter() if self.options.bad_lines == "skip" else None
+        )
         with closing(cast(Generator[Any], reading.batches())) as batches:
             first = next(batches)
             if self.options.hash_bits == 0 and reading.format is not None and reading.format.bits_used == 0:
@@ -201,23 +196,20 @@ class FileShard:
         return FirstExamples(reading.description or {}, reading.notes, reading.doubts)
 
     def learn(self, model: OnlineClassifier, data: Pairs | None) -> bool:
-        training = build_file_trainer(model, self._open_reader(model), positive=self.positive)
+        training = internals.build_file_trainer(model, self._reading(model), positive=self.positive)
         with reserve_work_arrays():
             for _ in training.learn_pass():
                 pass
         return self.positive is None or bool(training.saw_positive_label())
 
     def iter_encoded(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
-        yield from iter_encoded_files(model, self._open_reader(model))
-
-    def _skips_bad_lines(self) -> bool:
-        return self.options.bad_lines == "skip"
+        yield from internals.iter_encoded_files(model, self._reading(model))
 
     def _open_reader(self, model: OnlineClassifier) -> DataReader:
         """Return a reader of the file, by default with one thread: other shards use the other processors."""
         self._check_exists()
         reading = DataReader([self.title], replace(self.options, threads=self.options.threads or 1))
-        state = state_of(model)
+        state = internals.state_of(model)
         if state is not None and state.reading is not None:
             before = {
                 k: v for k, v in state.reading.items() if k not in ("feature_map", "feature_map_bits", "encoding")
@@ -295,8 +287,8 @@ class BatchShard:
         )
 
     def learn(self, model: OnlineClassifier, data: Pairs | None) -> bool:
-        if state_of(model) is not None:
-            state_of(model).label_order = LabelOrder(warns=False)  # the caller warns, for all shards
+        if internals.state_of(model) is not None:
+            internals.state_of(model).label_order = LabelOrder(warns=False)  # the caller warns, for all shards
         with self._error_context():
             for X, y in self._pairs(data):
                 model.partial_fit(X, y)
@@ -305,7 +297,7 @@ class BatchShard:
     def iter_encoded(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
         with self._error_context():
             for X, y in self._pairs(data):
-                yield from iter_encoded_arrays(model, X, y)
+                yield from internals.iter_encoded_arrays(model, X, y)
 
     def _pairs(self, data: Pairs | None) -> Pairs:
         if isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], tuple):

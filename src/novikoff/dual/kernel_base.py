@@ -1,4 +1,4 @@
-"""What learners in the dual form have in common: labels, files, and predicting with kept examples."""
+"""Base class of kernel learners: labels, files, and predictions with support examples."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ HYPOTHESIS_CODES = {"last": 0, "average": 1, "vote": 2}
 
 
 class KernelClassifier(OnlineClassifier):
-    """Abstract."""
+    """An abstract learner in the dual form."""
 
     kernel: Any
     budget: Any
@@ -60,7 +60,7 @@ class KernelClassifier(OnlineClassifier):
     # --- What a learner's file provides ---
 
     def _votes(self) -> bool:
-        """Whether each update must be kept apart."""
+        """Return whether each update must be stored separately."""
         return False
 
     def _prediction_mode(self) -> str:
@@ -101,8 +101,8 @@ class KernelClassifier(OnlineClassifier):
         return cls(**{**settings, "kernel": from_plain_data(settings.get("kernel"))})
 
     def with_kernel(self, kernel: Any) -> None:
-        """Gives a kernel with a Python function again, after it was loaded from a file."""
-        if to_plain_data(to_kernel(kernel)) != to_plain_data(to_kernel(self.kernel)):
+        """Set the kernel again if it contains a Python function, after the model was loaded from a file."""
+        if to_plain_data(as_kernel(kernel)) != to_plain_data(as_kernel(self.kernel)):
             raise InputError(
                 f"The model was learned with the kernel {to_kernel(self.kernel)}, not {to_kernel(kernel)}."
             )
@@ -115,7 +115,7 @@ class KernelClassifier(OnlineClassifier):
     def _learn(
         self, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], orders: RowOrders = IN_GIVEN_ORDER
     ) -> int:
-        """Learns all rows; where one is not good, none of them."""
+        """Learn all rows; if one is invalid, learn none."""
         self._check_square(rows, state)
         labelled_rows = self._measured(state, rows, signs, weights)
         before, first = state.ledger.mistakes, -1
@@ -132,7 +132,9 @@ class KernelClassifier(OnlineClassifier):
     ) -> int:
         if isinstance(to_kernel(self.kernel), Precomputed):
             raise InputError("A precomputed kernel is learned by fit or partial_fit from the whole Gram matrix.")
-        labelled_rows = self._measured(state, rows, signs, weights)  # first: it settles in which form rows are kept
+        labelled_rows = self._measured(
+            state, rows, signs, weights
+        )  # called first: it decides in which form rows are stored
         taken = self._run(state).all(labelled_rows)
         if taken < len(signs):
             if taken:
@@ -152,11 +154,12 @@ class KernelClassifier(OnlineClassifier):
         if isinstance(to_kernel(self.kernel), Precomputed) and count_rows(rows) != state.features:
             raise InputError(
                 "Precomputed matrix must be a square matrix: a Gram matrix to learn from has a row and a column for"
-                f" each example, but {count_rows(rows)} rows and {state.features} columns came."
+                f" each example, but there are {count_rows(rows)} rows and {state.features} columns."
             )
 
     def _bytes_needed(self, state: Any, growth: Growth) -> int:
-        """Where kept examples are limited in number, more of them need nothing; a projection gives each an entry."""
+        """Return the memory after such growth: with a budget, further examples need none; a projection gives each an
+        entry."""
         kept, added = int(state.dual.counts[N_SUPPORT]), growth.examples
         if self.budget is not None:
             added = min(added, max(int(self.budget) + 1 - kept, 1))
@@ -164,12 +167,12 @@ class KernelClassifier(OnlineClassifier):
         return super()._bytes_needed(state, growth._replace(examples=added))
 
     def _measured(self, state: Any, rows: Rows, codes: Any, weights: NDArray[np.float64]) -> LabelledRows:
-        """What is to be learned; InputError where a row is not good."""
+        """Return the examples to learn; raise InputError for an invalid row."""
         terms, squares = self._to_sparse_rows(state, rows, state.features)
         if not state.dual.counts[N_SUPPORT]:
             count = int(terms.starts[-1] - terms.starts[0])
-            if isinstance(to_kernel(self.kernel), Precomputed):
-                count = count_rows(rows)  # single terms are kept
+            if isinstance(as_kernel(self.kernel), Precomputed):
+                count = count_rows(rows)  # examples are stored as sparse terms
             kept = build_empty_expansion(
                 state.features, state.kind, panels=should_use_panels(state.features, count_rows(rows), count)
             ).kept
@@ -178,7 +181,7 @@ class KernelClassifier(OnlineClassifier):
         return LabelledRows(terms, squares, np.asarray(codes, np.int64), weights, np.arange(len(codes)))
 
     def _to_sparse_rows(self, state: Any, rows: Rows, features: int) -> tuple[Sparse, NDArray[np.float64]]:
-        """The rows in terms, and ‖x‖²; InputError where a row is not good."""
+        """Return the rows as sparse terms, and ‖x‖²; raise InputError for an invalid row."""
         if rows.values.dtype != state.kind:
             rows = rows._replace(values=rows.values.astype(state.kind))
         terms, squares = to_canonical_sparse(rows, max(features, 1)), np.empty(count_rows(rows))
@@ -205,7 +208,7 @@ class KernelClassifier(OnlineClassifier):
     # --- Predicting ---
 
     def _build_scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
-        """Scores of many batches. Features that were never learned count in ‖x‖² only."""
+        """Return a scorer of batches. Unseen features count in ‖x‖² only."""
         state: Any = self._require_fitted()
         program, asked = compile_kernel(to_kernel(self.kernel))
         how, tie = HYPOTHESIS_CODES[self._prediction_mode()], TIE_SIGNS[self.tie]
@@ -216,7 +219,7 @@ class KernelClassifier(OnlineClassifier):
             new = int(rows.indices.max(initial=0)) + 1 if known and isinstance(rows, Sparse) else 1
             wide = max(state.features, new)
             terms: Any = self._to_sparse_rows(state, rows, wide)[0]
-            if asked:  # Python functions know the columns that were learned
+            if asked:  # Python functions expect the learned columns
                 terms, wide = drop_columns(terms, state.features), state.features
             out, scratch = np.empty((count, state.columns)), np.zeros((2, state.columns))
             each = 1 if asked else choose_block_rows(kept)
@@ -235,11 +238,13 @@ class KernelClassifier(OnlineClassifier):
         return of
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Σ a·K(x_i, x) for each row: for two labels a number, positive for classes_[1]; for more one for each."""
+        """Return Σ a·K(x_i, x) for each row: for two labels a number, positive for classes_[1]; otherwise one for each
+        label."""
         return super().decision_function(X)
 
     def _decide(self, scores: NDArray[np.float64]) -> NDArray[Any]:
-        """The labels for these scores; for more than two the one with the highest, the first of equals."""
+        """Return the labels for these scores; for more than two classes the one with the highest score, the first of
+        equals."""
         if scores.ndim == 1:
             known = np.array(self._require_fitted().labels.two.known())
             positive = scores >= 0.0 if TIE_SIGNS[self.tie] > 0.0 else scores > 0.0
@@ -247,7 +252,7 @@ class KernelClassifier(OnlineClassifier):
         return self.classes_[scores[:, : max(1, self._require_fitted().known)].argmax(axis=1)]
 
     def score_one(self, x: Any) -> Any:
-        """The score of one example; for more than two classes, that of each."""
+        """Return the score of one example; for more than two classes, that of each class."""
         scores = self._score_single(x)
         if scores.ndim == 1:
             return float(scores[0])
@@ -263,7 +268,7 @@ class KernelClassifier(OnlineClassifier):
     def _score_single(self, x: Any) -> NDArray[np.float64]:
         state = self._require_fitted()
         columns, values = parse_terms(self, state, encode_example(state, x))
-        unknown = columns == UNKNOWN_COLUMN  # names that were never learned are features that no kept example has
+        unknown = columns == UNKNOWN_COLUMN  # unseen names are features that no support example has
         columns[unknown] = state.features + np.arange(np.count_nonzero(unknown))
         return self._build_scorer(known=True)(build_row(columns, values))
 
@@ -274,7 +279,7 @@ class KernelClassifier(OnlineClassifier):
         return super()._require_attribute(name)
 
     def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
-        raise AttributeError(f"The weights of {type(self).__name__} are in the kernel's space: see dual_coef_.")
+        raise AttributeError(f"The weights of {type(self).__name__} are in the kernel's space: use dual_coef_.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,13 +1,13 @@
 """Kernel Perceptron (Aizerman, Braverman and Rozonoer 1964; Freund and Schapire 1999).
 
 Predict   sign Σ α_i·y_i·K(x_i, x); or with the mean of all hypotheses, or by the votes of all of them
-Update    on a mistake: α_i += 1 for this example, which is kept; with a functional margin g also where y·w·φ(x) < g
+Update    on a mistake: α_i += 1 for this example, which is stored; with a functional margin g also where y·w·φ(x) < g
 Bound     those of the Perceptron with R² = max K(x, x) and any u = Σ β_i·φ(x_i); for more than two classes their sum
 Source    Freund and Schapire, Large margin classification using the perceptron algorithm, 1999, section 3.2
 
-It is the Perceptron in the space of φ, prediction for prediction, where K(x, z) = φ(x)·φ(z). Only mistakes are kept; an
-example that errs again, in a later pass, is not kept twice. For more than two classes there is a Perceptron for each,
-one against all others; they share the kept examples and the values of K.
+Its predictions are those of the Perceptron in the space of φ, where K(x, z) = φ(x)·φ(z). Only mistakes are stored, and
+once each: another mistake on the same example, in a later pass, increases its α_i. For more than two classes there is
+one Perceptron for each class against the rest; they share the support examples and the values of K.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ __all__ = ["KernelPerceptron"]
 
 @final
 class KernelPerceptron(KernelClassifier):
-    """The Perceptron in the space of a kernel: w = Σ α_i·y_i·φ(x_i) over its mistakes, which are kept.
+    """The Perceptron in the space of a kernel: w = Σ α_i·y_i·φ(x_i) over its mistakes, which are stored.
 
-    It takes any number of classes: two are told apart by one w, more by one for each (one-vs-all), and the label with
-    the highest score is predicted. A class that comes later begins then.
+    It supports any number of classes: one w for two classes, otherwise one w for each class (one-vs-all), and the label
+    with the highest score is predicted. A new class may arrive at any time.
 
     On a stream that is not separable the number of support examples grows without limit: learning stops with an error
-    at `max_memory_mb`; `budget` limits the number of support examples. Once one was dropped, no bound is shown to hold.
+    at `max_memory_mb`; `budget` limits the number of support examples. Once one was dropped, no bound applies.
 
     Parameters
     ----------
     kernel : str
-        Such as linear, poly:4, poly:3:1:0.5 (degree, constant, scale), quadratic, rbf:0.1, conjunctions, or made of
+        Kernel: linear, poly:4, poly:3:1:0.5 (degree, constant, scale), quadratic, rbf:0.1, conjunctions, or made of
         these with +, *, ^ and exp(...); in Python also an expression of novikoff.kernels, a function of two tables that
         gives their Gram block, or "precomputed", where X is the Gram matrix.
     average : bool
@@ -56,12 +56,12 @@ class KernelPerceptron(KernelClassifier):
     tie : str
         What a score of exactly 0 predicts: positive or negative.
     budget : int
-        The most examples that are kept; none for as many as there are.
+        Maximum number of support examples; unlimited if not given.
     drop : str
-        What goes when one more must be kept: the oldest, the smallest (least α), or the smallest projected onto the
-        others.
+        The support example that is dropped for a new one: the oldest, the smallest (least α), or the smallest projected
+        onto the others (project).
     max_memory_mb : float
-        The most megabytes that kept examples may take.
+        Memory limit for support examples, in megabytes.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -117,7 +117,7 @@ class KernelPerceptron(KernelClassifier):
         if self.budget is not None:
             check_positive_int(budget=self.budget)
         if self.average and self.vote:
-            raise InputError("average and vote are two ways to predict: choose one of them.")
+            raise InputError("average and vote exclude each other: choose one of them.")
         if self.vote and self.drop == "project":
             raise InputError("Hypotheses that vote can't be projected: choose drop='oldest' or 'smallest', or average.")
 
@@ -156,22 +156,23 @@ class KernelPerceptron(KernelClassifier):
 
     @property
     def n_support_(self) -> int:
-        """How many examples are kept."""
+        """The number of support examples."""
         return int(self._require_attribute("n_support_").dual.counts[N_SUPPORT])
 
     @property
     def n_dropped_(self) -> int:
-        """How many were kept once and dropped for the sake of the budget."""
+        """The number of support examples that were dropped because of the budget."""
         return int(self._require_attribute("n_dropped_").dual.counts[N_DROPPED])
 
     @property
     def memory_bytes_(self) -> int:
-        """How many bytes the kept examples and their coefficients take."""
+        """The memory of the support examples and their coefficients, in bytes."""
         return int(self._require_attribute("memory_bytes_").support_bytes())
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
-        """Σ ±(updates) of each kept example, a row for each column of weights: w = Σ dual_coef_·φ(x)."""
+        """The signed number of updates of each support example, a row for each column of weights: w = Σ
+        dual_coef_·φ(x)."""
         state = self._require_attribute("dual_coef_")
         dual, entries = state.dual, int(state.dual.counts[N_ENTRIES])
         shown = np.zeros((state.columns, int(dual.counts[N_SUPPORT])))

@@ -1,4 +1,4 @@
-"""What a learner in the dual form knows and does: kept examples that grow, blocks of kernel values, files."""
+"""State of kernel learners: support examples, blocks of kernel values, and arrays of model files."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SET_BUDGET_ADVICE = "Set a budget of kept examples"
 
 
 class StoredExpansion(NamedTuple):
-    """What was learned as it goes to a file: without room to spare, and the same however it was kept."""
+    """The learned state for a model file: without spare capacity, and independent of the storage layout."""
 
     counts: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -120,11 +120,11 @@ SCHEMA = Schema(
         )
     ],
 )
-"""What a model file may hold of kept examples."""
+"""The permitted content of support examples in a model file."""
 
 
 def build_empty_stored_expansion(dtype: Any) -> StoredExpansion:
-    """Before anything was learned: one column."""
+    """Return an empty expansion: one column."""
     real = ("squares", "own", "amounts", "moments")
     empty = {name: np.zeros(0, np.float64 if name in real else np.int64) for name in StoredExpansion._fields}
     arrays = {"counts": np.zeros(N_FILED_COUNTS, np.int64), "starts": np.zeros(1, np.int64)}
@@ -137,7 +137,7 @@ def build_empty_stored_expansion(dtype: Any) -> StoredExpansion:
 @dataclass
 class KernelState(ModelState):
     table: NDArray[Any] = field(default_factory=lambda: np.zeros((0, 0)))
-    """The kept examples once more, for kernels that are Python functions."""
+    """A second copy of the support examples, for kernels that are Python functions."""
     drops: int = 0
 
     @property
@@ -158,7 +158,7 @@ class KernelState(ModelState):
         return int(self.dual.counts[N_CLASSES])
 
     def ensure_capacity(self, features: int) -> None:
-        """A new feature: panels, which have a place for each, are given up."""
+        """Allocate a new feature: panels, which have a place for each feature, are given up."""
         dual = self.dual
         if features > dual.kept.width:
             check_size(self._bytes_at(features), f"{features:,} features", "Hash or renumber the features")
@@ -177,7 +177,8 @@ class KernelState(ModelState):
         self.features = max(self.features, features)
 
     def reserve(self, examples: int, terms: int) -> None:
-        """Room for so many more kept examples with so many terms in all, and for their entries."""
+        """Allocate capacity for this number of further support examples, with this number of terms in total, and for
+        their entries."""
         dual = self.dual
         kept, counts = dual.kept, dual.counts
         needed = int(counts[N_SUPPORT]) + examples
@@ -188,7 +189,7 @@ class KernelState(ModelState):
                     kept = kept._replace(table=_resize(kept.table, size * kept.width))
                 begins, ends, squares = (_resize(a, size) for a in (kept.begins, kept.ends, kept.squares))
             except MemoryError:
-                raise InputError(f"There is no memory for {needed:,} kept examples: choose a budget.") from None
+                raise InputError(f"There is no memory for {needed:,} support examples: choose a budget.") from None
             kept = kept._replace(begins=begins, ends=ends, squares=squares)
             dual = dual._replace(kept=kept, own=_resize(dual.own, size), first=_resize(dual.first, size))
         if not len(kept.table):
@@ -205,8 +206,8 @@ class KernelState(ModelState):
         self.updater = dual
 
     def _with_terms(self, kept: SupportSet, examples: int, terms: int) -> SupportSet:
-        """Room for so many more terms; those of dropped examples are cleared away when they are as many as the others
-        are."""
+        """Allocate capacity for this number of further terms. Terms of dropped examples are removed when they are as
+        many as the others."""
         counts = self.dual.counts
         if int(counts[TERMS_END]) + terms <= len(kept.values):
             return kept
@@ -221,8 +222,8 @@ class KernelState(ModelState):
         return kept._replace(indices=_resize(kept.indices, size), values=_resize(kept.values, size))
 
     def widen(self, columns: int) -> None:
-        """Columns for so many classes. Two labels have one column; when a third comes, the second label goes on with
-        its weights w and the first with −w, which is what it would have learned."""
+        """Allocate columns for this number of classes. Two labels have one column; when a third arrives, the second
+        label continues with its weights w and the first with −w, as if each had had a column from the start."""
         dual = self.dual
         since, errors = _resize(dual.since, columns), _resize(dual.errors, columns)
         if self.columns == 1:
@@ -239,7 +240,7 @@ class KernelState(ModelState):
         self.updater = dual._replace(since=since, errors=errors)
 
     def row_bytes(self) -> int:
-        """Bytes of a kept example beside its terms."""
+        """Return the bytes of a support example without its terms."""
         kept = self.dual.kept
         return ROW_BYTES + (kept.width * kept.table.itemsize if len(kept.table) else 0)
 
@@ -248,7 +249,7 @@ class KernelState(ModelState):
         return 0 if len(kept.table) else kept.values.itemsize + 4
 
     def support_bytes(self) -> int:
-        """Return the bytes of the kept examples and their entries, without spare room."""
+        """Return the bytes of the support examples and their entries, without spare capacity."""
         counts = self.dual.counts
         rows, terms = int(counts[N_SUPPORT]) * self.row_bytes(), int(counts[N_TERMS]) * self.term_bytes()
         return rows + terms + int(counts[N_ENTRIES]) * ENTRY_BYTES
@@ -257,31 +258,32 @@ class KernelState(ModelState):
         return count_bytes((self.updater, self.table)) + self._dictionary_bytes()
 
     def _bytes_at(self, features: int, growth: Growth = NO_GROWTH) -> int:
-        """Every update is an entry for each column; one value for each feature is needed to compare an example."""
+        """Return the bytes: every update is an entry for each column, and comparing an example needs one value for each
+        feature."""
         counts, columns = self.dual.counts, self.columns_after_growth(growth)
         kept, terms = int(counts[N_SUPPORT]) + growth.examples, int(counts[N_TERMS]) + growth.terms
         entries = int(counts[N_ENTRIES]) * (2 if self.columns == 1 < columns else 1) + growth.examples * columns
         row, term = self.row_bytes(), self.term_bytes()
-        if features > self.dual.kept.width and len(self.dual.kept.table):  # panels are given up
+        if features > self.dual.kept.width and len(self.dual.kept.table):  # without panels
             row, term = ROW_BYTES, self.dual.kept.values.itemsize + 4
         own = 8 * features + 16 * columns
         return own + kept * row + terms * term + entries * ENTRY_BYTES + self._dictionary_bytes(growth)
 
     def columns_after_growth(self, growth: Growth) -> int:
-        """Return the number of columns with new labels: one for two labels, one for each of more."""
+        """Return the number of columns with new labels: one for two labels, otherwise one for each."""
         classes = len(self.labels) + len(growth.labels)
         return max(self.columns, 1 if classes <= 2 else classes)
 
     def _size(self, needed: int, wanted: int, examples: int, terms: int, *, per_place: int | None = None) -> int:
-        """Return the number of places for a list of which `needed` are needed now for more examples; each place takes
-        `per_place` bytes, by default those of a kept example."""
+        """Return the capacity for a list that needs `needed` entries for more examples; each takes `per_place` bytes,
+        by default those of a support example."""
         least = self._bytes_at(self.features, Growth(examples=examples, terms=terms))
         each = self.row_bytes() if per_place is None else per_place
         what = f"{int(self.dual.counts[N_SUPPORT]) + examples:,} kept examples"
         return choose_capacity(needed, wanted, lambda size: least + (size - needed) * each, what, SET_BUDGET_ADVICE)
 
     def answered(self, asked: list[Any], x: NDArray[Any]) -> NDArray[np.float64]:
-        """What Python functions say of one example with all that are kept."""
+        """Return the kernel values of one example with all support examples, computed by Python functions."""
         dual, kept = self.dual, int(self.dual.counts[N_SUPPORT])
         drops = int(dual.counts[N_DROPPED])
         if len(self.table) != kept or self.drops != drops or self.table.shape[1:] != x.shape[1:]:
@@ -312,7 +314,7 @@ def to_stored_expansion(state: KernelState) -> StoredExpansion:
 
 
 def from_stored_expansion(stored: StoredExpansion, features: int) -> KernelExpansion:
-    """The inverse."""
+    """Set the state from a model file: the inverse of `to_stored_expansion`."""
     rows = Sparse(stored.starts, stored.indices.copy(), stored.values.copy())
     kept = len(stored.first)
     panels = kept > 0 and should_use_panels(features, kept, len(rows.values))
@@ -328,7 +330,7 @@ def from_stored_expansion(stored: StoredExpansion, features: int) -> KernelExpan
 
 
 def build_empty_expansion(features: int, dtype: Any, *, panels: bool) -> KernelExpansion:
-    """A dual that has learned nothing."""
+    """Return an empty expansion."""
     return from_stored_expansion(build_empty_stored_expansion(dtype), features)._replace(
         kept=allocate_support(features, np.dtype(dtype), panels=panels)
     )

@@ -1,9 +1,9 @@
 """Learning in the dual form: blocks of kernel values, and the loop over them.
 
-Values of a block of examples with all that are kept are computed at once, by several threads; then the examples are
-learned one after another, and those of the block that are kept meanwhile are compared one by one. Every value is the
-same number in whichever way it is computed (`_compiled/simd/dot_panels.py`, `kernels/bytecode.py`), so that it does
-not matter how a stream is cut.
+The kernel values of a block of examples with all support examples are computed at once, by several threads. Then the
+examples are learned one after another; values with support examples from the block itself are computed one by one.
+Every value is the same number in both ways (`_compiled/simd/dot_panels.py`, `kernels/bytecode.py`), so the model does
+not depend on batch boundaries.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from novikoff.kernels.expression import Kernel, Precomputed
 from novikoff.kernels.gram import call_user_functions, compute_kernel_values, to_dense
 from novikoff.kernels.support_set import allocate_features, compute_gram_threaded, pad_to_panels, support_rows
 
-MAX_BLOCK_VALUES = 1 << 20  # kernel values that are computed at once
+MAX_BLOCK_VALUES = 1 << 20  # number of kernel values in a block
 MAX_BLOCK_ROWS, MIN_BLOCK_ROWS = 256, 16
 
 
 class LabelledRows(NamedTuple):
-    """Examples to learn: rows in terms, their ‖x‖², the numbers of their classes, and weights or none."""
+    """Examples to learn: rows as sparse terms, their ‖x‖², the numbers of their classes, and optional weights."""
 
     rows: Sparse
     squares: NDArray[np.float64]
@@ -56,7 +56,7 @@ def choose_block_rows(n_support: int) -> int:
 
 
 class KernelTraining:
-    """One pass of a state over some examples."""
+    """A training pass of a state over some examples."""
 
     def __init__(self, state: KernelState, kernel: Kernel, options: KernelOptions, drop_policy: str) -> None:
         self.state, self.kernel, self.options, self.drop_policy = state, kernel, options, drop_policy
@@ -64,9 +64,9 @@ class KernelTraining:
         self.buffer = np.empty(0)
 
     def all(self, labelled_rows: LabelledRows) -> int:
-        """Returns how many examples were taken: fewer than there are where one was refused."""
+        """Learn all examples; return how many were learned, up to the first refused one."""
         end, begin = len(labelled_rows.labels), 0
-        if self.state.columns == 1:  # the first of a third class begins a new way of counting
+        if self.state.columns == 1:  # the first example of a third class changes the number of columns
             counts = labelled_rows.labels >= 2
             third = np.flatnonzero(counts & (labelled_rows.weights > 0.0) if len(labelled_rows.weights) else counts)
             begin = int(third[0]) if third.size else end
@@ -77,7 +77,7 @@ class KernelTraining:
         return self._learn_range(labelled_rows, begin, end)
 
     def _learn_range(self, labelled_rows: LabelledRows, start: int, end: int) -> int:
-        """Examples from `start` to `end`, block by block."""
+        """Learn the examples from `start` to `end`, block by block."""
         scores, example = np.zeros(self.state.columns), allocate_features(max(self.state.features, 1))
         most = MAX_BLOCK_ROWS
         while start < end:
@@ -85,7 +85,7 @@ class KernelTraining:
             stop = min(end, start + (1 if self.asked else min(most, choose_block_rows(n_support))))
             try:
                 taken = self._learn_block(labelled_rows.part(start, stop), n_support, scores, example)
-            except ModelTooLarge:  # room is made for all of a block, of which few may be kept
+            except ModelTooLarge:  # capacity for all examples of a block, of which few may be stored
                 if stop - start == 1:
                     raise
                 most = (stop - start) // 2
@@ -145,7 +145,7 @@ class KernelTraining:
         return count
 
     def _own_values(self, labelled_rows: LabelledRows) -> NDArray[np.float64]:
-        """K(x, x) of each example."""
+        """Return K(x, x) of each example."""
         count, features = len(labelled_rows.squares), self.state.features
         if isinstance(self.kernel, Precomputed):
             return to_dense(labelled_rows.rows, features)[np.arange(count), labelled_rows.numbers].astype(np.float64)
@@ -164,7 +164,7 @@ class KernelTraining:
         remove_support(self.state.dual, q)
 
     def _project(self, q: int, n_support: int) -> None:
-        """Gives the share that kept example q has in the weights to the others."""
+        """Project support example q onto the others: distribute its contribution to the weights among them."""
         if self.asked or isinstance(self.kernel, Precomputed):
             raise InputError("drop='project' needs a kernel that is computed here: choose oldest or smallest.")
         state = self.state
@@ -185,5 +185,5 @@ class KernelTraining:
 
 
 def _one_hot_rows(numbers: NDArray[np.int64], dtype: Any) -> Sparse:
-    """Examples of a Gram matrix, each by its number."""
+    """Return the examples of a Gram matrix, each as its number."""
     return Sparse(np.arange(len(numbers) + 1), numbers.astype(np.uint32), np.ones(len(numbers), dtype))

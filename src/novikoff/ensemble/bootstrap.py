@@ -9,15 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.base.estimator import check_bool, check_choice, check_positive_int, check_seed
+from novikoff.ensemble import out_of_bag
 from novikoff.ensemble.base import VotingState
 from novikoff.ensemble.members import Ensemble, MemberMemory, MemberTrainer, merge_members, predict_codes, run_parallel
-from novikoff.ensemble.out_of_bag import (
-    UNPROVEN_NOTE,
-    OutOfBagStatistics,
-    VoteErrorBound,
-    bound_vote_error,
-    count_out_of_bag,
-)
 from novikoff.errors import InputError
 from novikoff.meta.batch_estimator import BatchGuarantee
 from novikoff.schema import MAX_COUNT, ArraySpec, Entries, InRange, NamedSize, Schema
@@ -77,7 +71,7 @@ class BootstrapEnsemble(Ensemble):
         made = run_parallel(member, count, int(self.n_jobs))
         state.members, state.weights = merge_members([m for m, _, _ in made], soft=self._has_soft_votes), np.ones(count)
         if self.oob_score:
-            found = count_out_of_bag(
+            found = out_of_bag.count_out_of_bag(
                 np.stack([s for _, s, _ in made]), np.stack([b for _, _, b in made]), codes, classes
             )
             counts = [found.examples, found.judged, found.errors, found.fewest, found.fewest_of_pair]
@@ -121,23 +115,23 @@ class BootstrapEnsemble(Ensemble):
     # --- Out of the bag ---
 
     @property
-    def out_of_bag_(self) -> OutOfBagStatistics:
+    def out_of_bag_(self) -> out_of_bag.OutOfBagStatistics:
         """What the examples out of each member's bag say: `.error` is the out-of-bag estimate."""
         state: VotingState = self._require_attribute("out_of_bag_")
         if OUT_OF_BAG_COUNTS not in state.more:
             raise AttributeError(f"This {type(self).__name__} has learned with oob_score=False.")
         examples, judged, errors, fewest, fewest_of_pair = state.more[OUT_OF_BAG_COUNTS].tolist()
         mean, pair_mean = state.more[OUT_OF_BAG_MEANS].tolist()
-        return OutOfBagStatistics(examples, judged, errors, mean, fewest, pair_mean, fewest_of_pair)
+        return out_of_bag.OutOfBagStatistics(examples, judged, errors, mean, fewest, pair_mean, fewest_of_pair)
 
-    def error_bound(self, *, delta: float = 0.05) -> VoteErrorBound:
+    def error_bound(self, *, delta: float = 0.05) -> out_of_bag.VoteErrorBound:
         """What is shown of the error on new data, by the members' errors on what they have not seen; 1 says nothing.
 
         It bounds the error of the majority vote. That the out-of-bag estimate itself is right is not shown.
         """
         if self._has_soft_votes:
             raise InputError("There is no theorem for voting='soft': the bound is one of the majority vote.")
-        return bound_vote_error(self.out_of_bag_, delta)
+        return out_of_bag.bound_vote_error(self.out_of_bag_, delta)
 
     def _build_guarantee(self: Any, delta: float) -> BatchGuarantee:
         """The error of the vote on new data, by the members' errors out of their bags."""
@@ -149,14 +143,14 @@ class BootstrapEnsemble(Ensemble):
         observed["out_of_bag_error"] = found.error
         if self._has_soft_votes:
             return BatchGuarantee(observed, [], None)
-        bound = bound_vote_error(found, delta)
+        bound = out_of_bag.bound_vote_error(found, delta)
         new = {
             "of": "the saved model, the majority vote of its members",
             "assumes": bound.assumes,
             "delta": delta,
             "model_error_bound": bound.value,
             "statement": bound.statement,
-            "not_shown": UNPROVEN_NOTE,
+            "not_shown": out_of_bag.UNPROVEN_NOTE,
         }
         return BatchGuarantee(observed, [], new)
 

@@ -12,18 +12,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base import internals
 from novikoff.base.estimator import BaseEstimator
-from novikoff.base.internals import (
-    build_empty_labels,
-    build_from_settings,
-    build_state,
-    estimate_state_bytes,
-    fit_rows,
-    is_multiclass,
-    needs_two_classes,
-    plain_settings_of,
-    require_state,
-)
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.core.trees import Trees, class_votes, concatenate_trees, member_predictions
 from novikoff.data import validation
@@ -94,8 +84,8 @@ class MemberTrainer:
         elif (
             classes > 2
             and isinstance(learner, OnlineClassifier)
-            and needs_two_classes(learner)
-            and not is_multiclass(learner)
+            and internals.needs_two_classes(learner)
+            and not internals.is_multiclass(learner)
         ):
             raise InputError(
                 f"{learner!r} tells two labels apart, but {classes} came: put it into a scheme, such as"
@@ -123,7 +113,7 @@ class MemberTrainer:
         more = {} if weights is None else {"sample_weight": weights}
         if isinstance(member, BaseEstimator) and not isinstance(member, BatchEstimator):
             # A sample need not have examples of all classes.
-            fit_rows(member, matrix, codes, weights, classes=np.arange(self.classes))
+            internals.fit_rows(member, matrix, codes, weights, classes=np.arange(self.classes))
             return member
         if not isinstance(member, BaseEstimator):
             _set_seed(member, seed)
@@ -168,9 +158,11 @@ def estimate_member_bytes(learner: Any, kind: Any, features: int, classes: int) 
     if not isinstance(learner, OnlineClassifier):
         return 0
     member = clone_learner(learner)
-    state = build_state(member, 1, kind, None, build_empty_labels(member))
-    labels = () if needs_two_classes(member) and not is_multiclass(member) else tuple(range(classes))
-    return estimate_state_bytes(member, state, Growth(features, labels))
+    state = internals.build_state(member, 1, kind, None, internals.build_empty_labels(member))
+    labels = (
+        () if internals.needs_two_classes(member) and not internals.is_multiclass(member) else tuple(range(classes))
+    )
+    return internals.estimate_state_bytes(member, state, Growth(features, labels))
 
 
 class MemberMemory:
@@ -190,7 +182,7 @@ class MemberMemory:
 def _measure_member(member: Any) -> int:
     if isinstance(member, Trees):
         return count_bytes(tuple(member))
-    return require_state(member).bytes_used() if isinstance(member, OnlineClassifier) else 0
+    return internals.require_state(member).bytes_used() if isinstance(member, OnlineClassifier) else 0
 
 
 # --- All members ---
@@ -245,7 +237,7 @@ class Ensemble(BaseEstimator):
         if learner is None:
             return None
         if isinstance(learner, BaseEstimator):
-            return {"name": name_of(type(learner)), "settings": plain_settings_of(learner)}
+            return {"name": name_of(type(learner)), "settings": internals.plain_settings_of(learner)}
         settings = learner.get_params() if sklearn_trees.is_sklearn_tree(learner) else {"": object()}
         if not all(isinstance(value, PLAIN_TYPES) for value in settings.values()):
             raise InputError(
@@ -276,4 +268,4 @@ def _build_learner(inner: dict[str, Any]) -> Any:
     kind = model_class(name)
     if kind is None:
         raise InputError(f"There is no learner {name!r} that members could be.")
-    return build_from_settings(kind, settings)
+    return internals.build_from_settings(kind, settings)

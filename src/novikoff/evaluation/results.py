@@ -66,6 +66,18 @@ class ClassificationResult:
     """The mean number of edges between true and predicted label, where labels are the nodes of a tree."""
 
     @property
+    def further_figures(self) -> dict[str, float]:
+        """The figures, by name, that only some models have."""
+        found = {
+            "average precision": self.average_precision,
+            "log-loss": self.log_loss,
+            "Brier score": self.brier,
+            "calibration error": self.calibration_error,
+            "tree loss": self.tree_loss,
+        }
+        return {name: figure for name, figure in found.items() if figure is not None}
+
+    @property
     def f1(self) -> float:
         """F1 of the positive class; with more than two classes the macro average."""
         return (self.macro if self.positive is None else self.per_class[self.positive]).f1

@@ -91,9 +91,7 @@ def choose_for_recall(scores: ArrayLike, labels: ArrayLike, recall: float) -> Th
     _check_share("recall", recall)
 
     return _choose(
-        scores,
-        labels,
-        lambda n: np.where(_ratios(n.tp, n.tp + n.fn) >= recall, _ratios(n.tp, n.tp + n.fp), -1.0),
+        scores, labels, lambda n: np.where(_ratios(n.tp, n.tp + n.fn) >= recall, _ratios(n.tp, n.tp + n.fp), -1.0)
     )
 
 

@@ -12,18 +12,8 @@ from novikoff.data.synthetic.checks import check_integer
 from novikoff.data.synthetic.concepts import disjunction
 from novikoff.data.synthetic.ground_truth import GroundTruth
 from novikoff.data.synthetic.worst_case import drifting_disjunction
+from novikoff.experiments import result
 from novikoff.experiments.common import BINARY_CLASSES, ProgressPrinter, geometric_sizes, ignore_progress, train_once
-from novikoff.experiments.result import (
-    Axis,
-    ExperimentResult,
-    Panel,
-    PanelColumn,
-    Value,
-    build_panel,
-    observed_column,
-    upper_bound_column,
-    x_column,
-)
 from novikoff.experiments.theorems import WINNOW_R
 from novikoff.linear.winnow import Winnow
 from novikoff.theory import winnow_bounds
@@ -31,8 +21,11 @@ from novikoff.theory import winnow_bounds
 MIN_CHANGES, DEFAULT_MAX_CHANGES = 4, 256
 WEIGHT_FLOOR = 0.5
 N_POINTS = 100
-WINNOW_COLUMN, WINNOW_R_COLUMN = observed_column("winnow", "Winnow"), observed_column("winnow_r", "Winnow-R")
-COST_COLUMN = PanelColumn("cost", "c", "other")
+WINNOW_COLUMN, WINNOW_R_COLUMN = (
+    result.observed_column("winnow", "Winnow"),
+    result.observed_column("winnow_r", "Winnow-R"),
+)
+COST_COLUMN = result.PanelColumn("cost", "c", "other")
 
 
 def run(
@@ -43,7 +36,7 @@ def run(
     examples: int = 100_000,
     random_state: int = 0,
     tell: ProgressPrinter = ignore_progress,
-) -> ExperimentResult:
+) -> result.ExperimentResult:
     """Run with up to `drift` changes; the random disjunction has `relevant` literals.
 
     The default of `drift` is 256, but at most a quarter of the attributes.
@@ -54,7 +47,7 @@ def run(
     check_integer("examples, their number,", examples, N_POINTS)
     against = _run_adversarial(attributes, drift, tell)
     random = _run_random(attributes, relevant, drift, examples, random_state, tell)
-    return ExperimentResult(
+    return result.ExperimentResult(
         "drift",
         "Following a target that changes",
         "An example is positive if one of a few attributes is active, and now and then another attribute takes the"
@@ -79,7 +72,7 @@ EXPLANATION = (
 )
 
 
-def _run_adversarial(n: int, most: int, tell: ProgressPrinter) -> Panel:
+def _run_adversarial(n: int, most: int, tell: ProgressPrinter) -> result.Panel:
     points = []
     for changes in geometric_sizes(MIN_CHANGES, most, per_decade=5):
         stream = drifting_disjunction(n, changes // 2, changes)
@@ -90,25 +83,25 @@ def _run_adversarial(n: int, most: int, tell: ProgressPrinter) -> Panel:
             f"against Winnow, {changes:,} changes: Winnow {_format_last(points, 'winnow')}, Winnow-R"
             f" {_format_last(points, 'winnow_r')}"
         )
-    return build_panel(
+    return result.build_panel(
         "against Winnow",
         "The stream made against Winnow",
         f"{n:,} attributes, one relevant at a time. Half of the changes demote the same attributes again and again,"
         " then each of these becomes relevant: Winnow errs on every example.",
-        (Axis("number of changes", log=True), Axis("mistakes", log=True)),
+        (result.Axis("number of changes", log=True), result.Axis("mistakes", log=True)),
         (
-            x_column("changes", "changes"),
-            PanelColumn("examples", "examples", "other"),
+            result.x_column("changes", "changes"),
+            result.PanelColumn("examples", "examples", "other"),
             COST_COLUMN,
             WINNOW_COLUMN,
             WINNOW_R_COLUMN,
-            upper_bound_column(WINNOW_R_COLUMN, WINNOW_R),
+            result.upper_bound_column(WINNOW_R_COLUMN, WINNOW_R),
         ),
         points,
     )
 
 
-def _run_random(n: int, k: int, changes: int, examples: int, random_state: int, tell: ProgressPrinter) -> Panel:
+def _run_random(n: int, k: int, changes: int, examples: int, random_state: int, tell: ProgressPrinter) -> result.Panel:
     stream = disjunction(n, k, density=0.5, drift=changes, examples=examples, random_state=random_state)
     plain, robust = Winnow(), Winnow(floor=WEIGHT_FLOOR)
     points = []
@@ -122,18 +115,18 @@ def _run_random(n: int, k: int, changes: int, examples: int, random_state: int, 
                 f"random, {seen:,} examples: Winnow {_format_last(points, 'winnow')}, Winnow-R"
                 f" {_format_last(points, 'winnow_r')}"
             )
-    return build_panel(
+    return result.build_panel(
         "random",
         f"Random examples, {changes:,} changes",
         f"{n:,} attributes, half of them active, {k} relevant; the changes are spread evenly. Mistakes so far; the"
         " bound rises with every change.",
-        (Axis("examples seen"), Axis("mistakes so far")),
+        (result.Axis("examples seen"), result.Axis("mistakes so far")),
         (
-            x_column("examples", "examples"),
+            result.x_column("examples", "examples"),
             COST_COLUMN,
             WINNOW_COLUMN,
             WINNOW_R_COLUMN,
-            upper_bound_column(WINNOW_R_COLUMN, WINNOW_R),
+            result.upper_bound_column(WINNOW_R_COLUMN, WINNOW_R),
         ),
         points,
     )
@@ -144,7 +137,7 @@ def _truth_until(truth: GroundTruth, seen: int) -> GroundTruth:
     return replace(truth, examples=seen, phases=tuple(phase for phase in truth.phases if phase.start < seen))
 
 
-def _count_mistakes(plain: Winnow, robust: Winnow, truth: GroundTruth) -> dict[str, Value]:
+def _count_mistakes(plain: Winnow, robust: Winnow, truth: GroundTruth) -> dict[str, result.Value]:
     n, cost = truth.n, truth.cost
     return {
         "cost": cost,
@@ -156,11 +149,11 @@ def _count_mistakes(plain: Winnow, robust: Winnow, truth: GroundTruth) -> dict[s
     }
 
 
-def _format_last(points: list[dict[str, Value]], key: str) -> str:
+def _format_last(points: list[dict[str, result.Value]], key: str) -> str:
     return f"{points[-1][key]:,}"
 
 
-def _summarize(shown: Panel) -> str:
+def _summarize(shown: result.Panel) -> str:
     last = shown.points()[-1]
     return (
         f"{shown.title}: at the end, when literals were gained c = {last['cost']:,} times, Winnow has made"

@@ -10,19 +10,8 @@ from novikoff.data.synthetic.base import SyntheticStream
 from novikoff.data.synthetic.checks import check_integer
 from novikoff.data.synthetic.concepts import disjunction
 from novikoff.data.synthetic.worst_case import irrelevant
-from novikoff.experiments import curve_fit
+from novikoff.experiments import curve_fit, result
 from novikoff.experiments.common import ProgressPrinter, geometric_sizes, ignore_progress, train_once
-from novikoff.experiments.result import (
-    Axis,
-    ExperimentResult,
-    Panel,
-    PanelColumn,
-    Value,
-    build_panel,
-    observed_column,
-    upper_bound_column,
-    x_column,
-)
 from novikoff.experiments.theorems import NOVIKOFF, WINNOW
 from novikoff.linear.perceptron import Perceptron
 from novikoff.linear.winnow import Winnow
@@ -32,13 +21,16 @@ MIN_ATTRIBUTES = 100
 MAX_DENSE_ATTRIBUTES = 10_000
 """Limit for the dense stream, whose time grows with n²."""
 EXAMPLES_PER_ATTRIBUTE = 5
-AXES = Axis("n, the number of attributes", log=True), Axis("mistakes", log=True)
-PERCEPTRON_COLUMN, WINNOW_COLUMN = observed_column("perceptron", "Perceptron"), observed_column("winnow", "Winnow")
+AXES = result.Axis("n, the number of attributes", log=True), result.Axis("mistakes", log=True)
+PERCEPTRON_COLUMN, WINNOW_COLUMN = (
+    result.observed_column("perceptron", "Perceptron"),
+    result.observed_column("winnow", "Winnow"),
+)
 
 
 def run(
     *, attributes: int = 100_000, relevant: int = 5, random_state: int = 0, tell: ProgressPrinter = ignore_progress
-) -> ExperimentResult:
+) -> result.ExperimentResult:
     """Run with n from 100 to `attributes`, and k = `relevant`."""
     check_integer("attributes, the largest number of them,", attributes, 2 * MIN_ATTRIBUTES, 10**7)
     check_integer("relevant, the number of literals,", relevant, 1, MIN_ATTRIBUTES // 2)
@@ -64,7 +56,7 @@ def run(
             for n in dense
         ],
     )
-    return ExperimentResult(
+    return result.ExperimentResult(
         "irrelevant-attributes",
         "Learning when irrelevant attributes abound",
         f"An example is positive if one of k = {relevant} attributes is active, and n − {relevant} others mean nothing."
@@ -83,11 +75,11 @@ EXPLANATION = (
 )
 
 
-def _run_point(stream: SyntheticStream, bias: bool, tell: ProgressPrinter) -> dict[str, Value]:
+def _run_point(stream: SyntheticStream, bias: bool, tell: ProgressPrinter) -> dict[str, result.Value]:
     perceptron, multiplicative = Perceptron(fit_intercept=bias), Winnow()
     train_once(stream, perceptron, multiplicative)
     truth, n = stream.truth, stream.n
-    point: dict[str, Value] = {
+    point: dict[str, result.Value] = {
         "n": n,
         "examples": stream.examples,
         "perceptron": perceptron.ledger_.mistakes,
@@ -100,8 +92,8 @@ def _run_point(stream: SyntheticStream, bias: bool, tell: ProgressPrinter) -> di
 
 
 def _build_panel(
-    name: str, title: str, note: str, points: list[dict[str, Value]]
-) -> tuple[Panel, tuple[curve_fit.Fit, ...]]:
+    name: str, title: str, note: str, points: list[dict[str, result.Value]]
+) -> tuple[result.Panel, tuple[curve_fit.Fit, ...]]:
     def numbers(key: str) -> list[float]:
         return [float(point[key] or 0) for point in points]
 
@@ -110,17 +102,17 @@ def _build_panel(
         curve_fit.fit_logarithm(name, "winnow", numbers("n"), numbers("winnow")),
     )
     columns = (
-        x_column("n", "n"),
-        PanelColumn("examples", "examples", "other"),
+        result.x_column("n", "n"),
+        result.PanelColumn("examples", "examples", "other"),
         PERCEPTRON_COLUMN,
-        upper_bound_column(PERCEPTRON_COLUMN, NOVIKOFF),
+        result.upper_bound_column(PERCEPTRON_COLUMN, NOVIKOFF),
         WINNOW_COLUMN,
-        upper_bound_column(WINNOW_COLUMN, WINNOW),
+        result.upper_bound_column(WINNOW_COLUMN, WINNOW),
     )
-    return build_panel(name, title, note, AXES, columns, points), found
+    return result.build_panel(name, title, note, AXES, columns, points), found
 
 
-def _summarize(shown: Panel) -> str:
+def _summarize(shown: result.Panel) -> str:
     first, last = shown.points()[0], shown.points()[-1]
     return (
         f"{shown.title}: from n = {first['n']:,} to n = {last['n']:,} the Perceptron's mistakes go from"

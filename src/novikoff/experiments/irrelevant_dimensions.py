@@ -13,24 +13,17 @@ import numpy as np
 
 from novikoff.data.synthetic.checks import check_fraction, check_integer
 from novikoff.data.synthetic.concepts import linear_threshold
+from novikoff.experiments import result
 from novikoff.experiments.common import BINARY_CLASSES, ProgressPrinter, geometric_sizes, ignore_progress
-from novikoff.experiments.result import (
-    Axis,
-    ExperimentResult,
-    Panel,
-    Value,
-    build_panel,
-    lower_bound_column,
-    observed_column,
-    upper_bound_column,
-    x_column,
-)
 from novikoff.experiments.theorems import NOISE_LENGTH, NOVIKOFF
 from novikoff.linear.perceptron import Perceptron
 from novikoff.theory import mistake_bounds
 
 DIMENSIONS_TITLE = "N, the dimensions that mean nothing"
-RATIO_COLUMN, PERCEPTRON_COLUMN = observed_column("ratio", "γ/R"), observed_column("perceptron", "Perceptron")
+RATIO_COLUMN, PERCEPTRON_COLUMN = (
+    result.observed_column("ratio", "γ/R"),
+    result.observed_column("perceptron", "Perceptron"),
+)
 
 
 def run(
@@ -41,7 +34,7 @@ def run(
     examples: int = 5000,
     random_state: int = 0,
     tell: ProgressPrinter = ignore_progress,
-) -> ExperimentResult:
+) -> result.ExperimentResult:
     """Run with N from 1 to `attributes`, beside k = `relevant` relevant dimensions."""
     check_integer("attributes, the largest number of them that mean nothing,", attributes, 10, 10**5)
     check_integer("relevant, the number of dimensions that matter,", relevant, 1, 1000)
@@ -52,7 +45,7 @@ def run(
     for n in geometric_sizes(1, attributes):
         points.append(_run_point(X, y, n, margin, rng))
         tell(f"N = {n:,}: γ/R = {points[-1]['ratio']:.4f}, {points[-1]['perceptron']:,} mistakes")
-    return ExperimentResult(
+    return result.ExperimentResult(
         "irrelevant-dimensions",
         "Dimensions that mean nothing, and the margin",
         f"A plane separates examples of {relevant} dimensions, and none is nearer to it than γ = {margin:g}. What"
@@ -76,7 +69,7 @@ EXPLANATION = (
 )
 
 
-def _run_point(X: Any, y: Any, n: int, margin: float, rng: np.random.Generator) -> dict[str, Value]:
+def _run_point(X: Any, y: Any, n: int, margin: float, rng: np.random.Generator) -> dict[str, result.Value]:
     relevant = X.shape[1]
     noise = rng.choice([-1.0, 1.0], (len(X), n)) / math.sqrt(relevant)
     learner = Perceptron(fit_intercept=False)
@@ -92,29 +85,29 @@ def _run_point(X: Any, y: Any, n: int, margin: float, rng: np.random.Generator) 
     }
 
 
-def _build_ratio_panel(points: list[dict[str, Value]]) -> Panel:
-    return build_panel(
+def _build_ratio_panel(points: list[dict[str, result.Value]]) -> result.Panel:
+    return result.build_panel(
         "ratio",
         "The margin beside the length of the longest example",
         "γ/R, R the longest ‖x‖. It only falls: every dimension of noise makes every example longer.",
-        (Axis(DIMENSIONS_TITLE, log=True), Axis("γ/R", log=True)),
-        (x_column("n", "N"), RATIO_COLUMN, lower_bound_column(RATIO_COLUMN, NOISE_LENGTH)),
+        (result.Axis(DIMENSIONS_TITLE, log=True), result.Axis("γ/R", log=True)),
+        (result.x_column("n", "N"), RATIO_COLUMN, result.lower_bound_column(RATIO_COLUMN, NOISE_LENGTH)),
         points,
     )
 
 
-def _build_mistakes_panel(points: list[dict[str, Value]]) -> Panel:
-    return build_panel(
+def _build_mistakes_panel(points: list[dict[str, result.Value]]) -> result.Panel:
+    return result.build_panel(
         "mistakes",
         "Mistakes made and allowed",
         "One pass over the examples. The bound holds for the worst order and any number of passes.",
-        (Axis(DIMENSIONS_TITLE, log=True), Axis("mistakes", log=True)),
-        (x_column("n", "N"), PERCEPTRON_COLUMN, upper_bound_column(PERCEPTRON_COLUMN, NOVIKOFF)),
+        (result.Axis(DIMENSIONS_TITLE, log=True), result.Axis("mistakes", log=True)),
+        (result.x_column("n", "N"), PERCEPTRON_COLUMN, result.upper_bound_column(PERCEPTRON_COLUMN, NOVIKOFF)),
         points,
     )
 
 
-def _summarize(points: list[dict[str, Value]]) -> str:
+def _summarize(points: list[dict[str, result.Value]]) -> str:
     first, last = points[0], points[-1]
     return (
         f"From N = {first['n']:,} to N = {last['n']:,} γ/R falls from {first['ratio']:.3g} to {last['ratio']:.3g}, the"

@@ -12,19 +12,8 @@ import numpy as np
 
 from novikoff.data.synthetic.checks import check_fraction, check_integer
 from novikoff.data.synthetic.concepts import linear_threshold
+from novikoff.experiments import result
 from novikoff.experiments.common import BINARY_CLASSES, ProgressPrinter, ignore_progress
-from novikoff.experiments.result import (
-    Axis,
-    ExperimentResult,
-    Panel,
-    PanelColumn,
-    Value,
-    build_panel,
-    lower_bound_column,
-    observed_column,
-    upper_bound_column,
-    x_column,
-)
 from novikoff.experiments.theorems import MARGIN, MARGIN_REACHED, NOVIKOFF
 from novikoff.linear.margin_perceptron import MarginPerceptron
 from novikoff.linear.perceptron import Perceptron
@@ -54,7 +43,7 @@ def run(
     examples: int = 4000,
     random_state: int = 0,
     tell: ProgressPrinter = ignore_progress,
-) -> ExperimentResult:
+) -> result.ExperimentResult:
     """Run with γ from 0.3 down to `margin`; the Margin Perceptron has ε = ½ and ε = `epsilon`."""
     check_fraction("epsilon, how much of the margin may be given up,", epsilon, inside=True)
     check_fraction("margin, the smallest one,", margin, inside=True)
@@ -67,7 +56,7 @@ def run(
         counts = ", ".join(f"{points[-1][key]:,}" for key in ("perceptron", *epsilons))
         tell(f"γ = {gamma:.4g}: updates {counts} (Perceptron, ε = ½, ε = {epsilon:g})")
     updates, reached = _build_updates_panel(points, epsilons), _build_margin_panel(points, epsilons)
-    return ExperimentResult(
+    return result.ExperimentResult(
         "margin",
         "A margin that shrinks",
         "A plane separates the examples, and none is nearer to it than γ. How many updates does it take to find a plane"
@@ -97,9 +86,9 @@ def _margin_grid(least: float) -> list[float]:
     return sorted(set(gammas), reverse=True)
 
 
-def _run_point(X: Any, y: Any, gamma: float, epsilons: dict[str, float]) -> dict[str, Value]:
+def _run_point(X: Any, y: Any, gamma: float, epsilons: dict[str, float]) -> dict[str, result.Value]:
     perceptron = _train_until_no_update(Perceptron(fit_intercept=False), X, y)
-    point: dict[str, Value] = {
+    point: dict[str, result.Value] = {
         "gamma": gamma,
         "perceptron": perceptron.updates,
         "perceptron_bound": mistake_bounds.novikoff(radius=perceptron.radius, margin=gamma),
@@ -135,39 +124,39 @@ def _learner_title(key: str, epsilons: dict[str, float]) -> str:
     return f"Margin Perceptron (ε = {'½' if key == 'half' else format(epsilons[key], 'g')})"
 
 
-def _build_updates_panel(points: list[dict[str, Value]], epsilons: dict[str, float]) -> Panel:
-    columns = [x_column("gamma", "γ")]
+def _build_updates_panel(points: list[dict[str, result.Value]], epsilons: dict[str, float]) -> result.Panel:
+    columns = [result.x_column("gamma", "γ")]
     for key in ("perceptron", *epsilons):
-        count = observed_column(key, _learner_title(key, epsilons))
-        columns += [count, upper_bound_column(count, NOVIKOFF if key == "perceptron" else MARGIN)]
-        columns.append(PanelColumn(f"{key}_passes", "passes", "other"))
-    return build_panel(
+        count = result.observed_column(key, _learner_title(key, epsilons))
+        columns += [count, result.upper_bound_column(count, NOVIKOFF if key == "perceptron" else MARGIN)]
+        columns.append(result.PanelColumn(f"{key}_passes", "passes", "other"))
+    return result.build_panel(
         "updates",
         "Updates until a pass makes none",
         "The examples again and again until nothing changes any more, and all updates on the way. The Perceptron"
         " updates on mistakes only; the Margin Perceptron also where y·w·x/‖w‖ < (1 − ε)γ.",
-        (Axis("γ, the margin promised", log=True), Axis("updates", log=True)),
+        (result.Axis("γ, the margin promised", log=True), result.Axis("updates", log=True)),
         tuple(columns),
         points,
     )
 
 
-def _build_margin_panel(points: list[dict[str, Value]], epsilons: dict[str, float]) -> Panel:
-    columns = [x_column("gamma", "γ"), observed_column("perceptron_margin", "Perceptron")]
+def _build_margin_panel(points: list[dict[str, result.Value]], epsilons: dict[str, float]) -> result.Panel:
+    columns = [result.x_column("gamma", "γ"), result.observed_column("perceptron_margin", "Perceptron")]
     for key in epsilons:
-        margin = observed_column(f"{key}_margin", _learner_title(key, epsilons))
-        columns += [margin, lower_bound_column(margin, MARGIN_REACHED)]
-    return build_panel(
+        margin = result.observed_column(f"{key}_margin", _learner_title(key, epsilons))
+        columns += [margin, result.lower_bound_column(margin, MARGIN_REACHED)]
+    return result.build_panel(
         "margin reached",
         "The margin at the end",
         "min y·w·x/‖w‖ of the last w, as a share of γ. Dashed: the least that is promised.",
-        (Axis("γ, the margin promised", log=True), Axis("margin reached ÷ γ")),
+        (result.Axis("γ, the margin promised", log=True), result.Axis("margin reached ÷ γ")),
         tuple(columns),
         points,
     )
 
 
-def _summarize(points: list[dict[str, Value]], epsilon: float) -> str:
+def _summarize(points: list[dict[str, result.Value]], epsilon: float) -> str:
     first, last = points[0], points[-1]
     return (
         f"From γ = {first['gamma']:.3g} to γ = {last['gamma']:.3g} the Perceptron's mistakes go from"

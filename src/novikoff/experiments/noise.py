@@ -16,18 +16,8 @@ from novikoff.data.synthetic.base import RandomStream
 from novikoff.data.synthetic.checks import check_fraction, check_integer
 from novikoff.data.synthetic.concepts import disjunction
 from novikoff.data.synthetic.ground_truth import GroundTruth
+from novikoff.experiments import result
 from novikoff.experiments.common import BINARY_CLASSES, ProgressPrinter, ignore_progress
-from novikoff.experiments.result import (
-    Axis,
-    ExperimentResult,
-    Panel,
-    PanelColumn,
-    Value,
-    build_panel,
-    observed_column,
-    upper_bound_column,
-    x_column,
-)
 from novikoff.experiments.theorems import BALANCED, HINGE, WINNOW
 from novikoff.linear.balanced_winnow import BalancedWinnow
 from novikoff.linear.perceptron import Perceptron
@@ -49,7 +39,7 @@ def run(
     examples: int = 20_000,
     random_state: int = 0,
     tell: ProgressPrinter = ignore_progress,
-) -> ExperimentResult:
+) -> result.ExperimentResult:
     """Run with noise from 0 to `noise` and a disjunction of `relevant` among `attributes` attributes."""
     check_fraction("noise, the largest rate,", noise, inside=True)
     check_integer("examples, their number,", examples, 10)
@@ -59,13 +49,13 @@ def run(
             attributes,
             relevant,
             noise=rate,
-            examples=examples + _count_test_examples(examples),
+            examples=examples + max(round(TEST_FRACTION * examples), 1),
             random_state=random_state,
         )
         points.append({"noise": rate, **_run_point(stream, examples)})
         counts = ", ".join(f"{name} {points[-1][key]:,}" for key, name in LEARNERS.items())
         tell(f"noise {rate:.4g}: {counts}")
-    return ExperimentResult(
+    return result.ExperimentResult(
         "noise",
         "Labels that are wrong",
         f"An example is positive if one of k = {relevant} attributes among n = {attributes:,} is active, but some"
@@ -92,10 +82,6 @@ EXPLANATION = (
 )
 
 
-def _count_test_examples(examples: int) -> int:
-    return max(round(TEST_FRACTION * examples), 1)
-
-
 def _l1_margin(k: int) -> float:
     """Return γ for ‖u‖₁ = 1: the separator is 2 for each of k literals and −1 for the bias, with margin 1."""
     return 1.0 / (2 * k + 1)
@@ -109,11 +95,11 @@ def _build_learners(k: int, average: bool) -> dict[str, Any]:
     }
 
 
-def _run_point(stream: RandomStream, examples: int) -> dict[str, Value]:
-    (X, y), truth = stream.to_arrays(), stream.truth
+def _run_point(stream: RandomStream, examples: int) -> dict[str, result.Value]:
+    (X, y), truth = stream.whole(), stream.truth
     scores = X @ _true_weights(truth)[1:] + _true_weights(truth)[0]
     loss = float(np.maximum(0.0, 1.0 - y * scores)[:examples].sum())
-    point: dict[str, Value] = {"flipped": stream.count_flipped(examples)}
+    point: dict[str, result.Value] = {"flipped": stream.flipped(examples)}
     for average in (False, True):
         for key, learner in _build_learners(truth.k, average).items():
             learner.partial_fit(X[:examples], y[:examples], classes=BINARY_CLASSES)
@@ -147,40 +133,40 @@ def _evaluate_bound(key: str, radius: float, truth: GroundTruth, loss: float, ex
     return allowed if allowed <= examples else None
 
 
-def _build_mistakes_panel(points: list[dict[str, Value]], examples: int) -> Panel:
-    columns = [x_column("noise", "noise"), PanelColumn("flipped", "wrong labels", "reference")]
+def _build_mistakes_panel(points: list[dict[str, result.Value]], examples: int) -> result.Panel:
+    columns = [result.x_column("noise", "noise"), result.PanelColumn("flipped", "wrong labels", "reference")]
     for (key, name), theorem in zip(LEARNERS.items(), (HINGE, WINNOW, BALANCED), strict=True):
-        count = observed_column(key, name)
-        columns += [count, upper_bound_column(count, theorem)]
-    return build_panel(
+        count = result.observed_column(key, name)
+        columns += [count, result.upper_bound_column(count, theorem)]
+    return result.build_panel(
         "mistakes",
         "Mistakes while learning",
         f"{examples:,} examples; a mistake is a prediction that differs from the label that comes, be the label right"
         " or wrong.",
-        (Axis("share of labels that are flipped"), Axis("mistakes")),
+        (result.Axis("share of labels that are flipped"), result.Axis("mistakes")),
         tuple(columns),
         points,
     )
 
 
-def _build_error_panel(points: list[dict[str, Value]]) -> Panel:
-    columns = [x_column("noise", "noise")]
+def _build_error_panel(points: list[dict[str, result.Value]]) -> result.Panel:
+    columns = [result.x_column("noise", "noise")]
     for key, name in LEARNERS.items():
         columns += [
-            observed_column(f"{key}_error", name),
-            observed_column(f"{AVERAGED_PREFIX}{key}_error", f"{name}, averaged"),
+            result.observed_column(f"{key}_error", name),
+            result.observed_column(f"{AVERAGED_PREFIX}{key}_error", f"{name}, averaged"),
         ]
-    return build_panel(
+    return result.build_panel(
         "error afterwards",
         "Error of what was learned",
         "On fresh examples with true labels: of the last hypothesis, and of the average of all of them.",
-        (Axis("share of labels that were flipped"), Axis("error on fresh examples")),
+        (result.Axis("share of labels that were flipped"), result.Axis("error on fresh examples")),
         tuple(columns),
         points,
     )
 
 
-def _summarize(points: list[dict[str, Value]]) -> str:
+def _summarize(points: list[dict[str, result.Value]]) -> str:
     last = points[-1]
     counts = ", ".join(f"{name} {last[key]:,}" for key, name in LEARNERS.items())
     return (

@@ -1,10 +1,10 @@
 """AROW, adaptive regularisation of weights (Crammer, Kulesza and Dredze 2009), with a diagonal matrix.
 
-Predict   sign(w·x), from w = 0, Σ = I; by default with the mean of all hypotheses, the one after example t weighed by
-          t^p − (t−1)^p (the paper predicts with the last: average=False)
+Predict   sign(w·x), from w = 0, Σ = I; by default with the mean of all hypotheses, in which the one after example t
+          has weight t^p − (t−1)^p (the paper predicts with the last one: average=False)
 Update    where y·w·x < 1, with ℓ = 1 − y·w·x, v = xᵀΣx and β = 1/(v + r):
           w += β·ℓ·y·Σx,  Σ_jj −= β·(Σ_jj·x_j)²
-Bound     none is claimed: the paper's M ≤ √(r‖u‖² + uᵀXu)·√(ln det(I + X/r)) + Σ ℓ_t(u) − U is for the full matrix Σ,
+Bound     none: the paper's M ≤ √(r‖u‖² + uᵀXu)·√(ln det(I + X/r)) + Σ ℓ_t(u) − U is for the full matrix Σ,
           X = Σ x·xᵀ over the updates, U updates without a mistake. With a diagonal Σ, Σ⁻¹ no longer grows by x·xᵀ/r,
           which the proof needs
 Source    Crammer, Kulesza, Dredze, Adaptive regularization of weight vectors, 2009
@@ -31,17 +31,17 @@ __all__ = ["AROW"]
 class AROW(SampleWeightMixin, LinearClassifier):
     """AROW: each weight has a variance σ; where y·w·x < 1, w += β·(1 − y·w·x)·y·σ·x and σ shrinks, β = 1/(Σ σ·x² + r).
 
-    Rare features take long steps, common ones short steps, and no step overshoots: of all learners here the one to
-    begin with where one pass over the data must do. No mistake bound is claimed for it.
+    Rare features take long steps, frequent ones short steps, and no step overshoots: the first choice for a single pass
+    over the data. No mistake bound is claimed.
 
     Parameters
     ----------
     r : float
-        r, from 1e-9 to 1e9: how much a single example is distrusted. Larger ones make shorter steps.
+        r, from 1e-9 to 1e9: larger values make shorter steps.
     average : bool
         Predict with the average of all hypotheses instead of the last one.
     averaging_power : float
-        p, from 1 to 20: the average weighs the hypothesis of step t by t^(p−1). 1 is the usual average; larger ones
+        p, from 1 to 20: the average weights the hypothesis of step t by t^(p−1). 1 is the usual average; larger values
         forget the first steps.
     tie : str
         What a score of exactly 0 predicts: positive or negative.

@@ -1,12 +1,12 @@
-"""Auto: several learners of different kinds over one stream, followed by weighted majority; nothing need be set.
+"""Auto: weighted majority vote of different learners on one stream; no setting is needed.
 
-Predict   the label with the most votes of four members: AROW, AdaGrad on the hinge loss, the two together, and the
+Predict   the label with the most votes of four members: AROW, AdaGrad on the hinge loss, a mixture of both, and the
           Perceptron (core/updaters/weighted_majority.py)
-Update    every member learns as it would alone, from examples in a scale that the stream itself sets. The vote of a
-          member that errs is multiplied by β; where the prediction errs, a share α of all votes is dealt out evenly
-Bound     M ≤ (ln N + M*·ln(1/β)) / (ln(2/(1+β)) − ln(1/(1−α))), N = 4 members, M* the mistakes of the best of them: the
-          right side of a wrong prediction has at most half of the votes, so that each mistake leaves at most (1+β)/2
-          of their sum, and dealing them out leaves each member at least 1 − α of its own
+Update    every member learns as it would alone, from examples that are scaled by the stream so far. The vote of a
+          member that errs is multiplied by β; after a wrong prediction a share α of all votes is redistributed evenly
+Bound     M ≤ (ln N + M*·ln(1/β)) / (ln(2/(1+β)) − ln(1/(1−α))), N = 4 members, M* the mistakes of the best of them: if
+          the prediction is wrong, at least half of the votes were wrong, so each mistake leaves at most (1+β)/2 of
+          their sum, and the redistribution leaves each member at least 1 − α of its own vote
 Source    Littlestone and Warmuth, The weighted majority algorithm, 1994; Herbster and Warmuth, Tracking the best
           expert, 1998; Crammer, Kulesza and Dredze 2009; Duchi, Hazan and Singer 2011; Ross, Mineiro and Langford,
           Normalized online learning, 2013 (scales)
@@ -20,9 +20,8 @@ from typing import Any, final
 from novikoff.base.estimator import SampleWeightMixin, check_range
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.linear_classifier import LinearClassifier
-from novikoff.base.model_state import ModelState
+from novikoff.base.model_state import ModelState, bytes_per_slot
 from novikoff.core.losses import ALWAYS_UPDATE, Loss
-from novikoff.core.memory_sizes import bytes_per_slot
 from novikoff.core.updaters.weighted_majority import (
     ERRORS,
     N_MEMBERS,
@@ -45,15 +44,15 @@ MEMBER_NAMES = ("arow", "adagrad", "arow and adagrad", "perceptron")
 
 @final
 class BinaryAuto(SampleWeightMixin, LinearClassifier):
-    """Four learners that vote, each with a weight that shrinks when it errs; of two classes. `novikoff.Auto` is for any
-    number of classes.
+    """Weighted majority vote of four binary learners: the weight of each shrinks when it errs. `novikoff.Auto` is for
+    any number of classes.
 
     Parameters
     ----------
     beta : float
-        β, from 0.01 to 0.99: what is left of a vote after a mistake.
+        β, from 0.01 to 0.99: the factor that multiplies a vote after a mistake.
     fixed_share : float
-        α, from 0 to 0.1: which share of all votes is redistributed evenly after a wrong prediction.
+        α, from 0 to 0.1: the share of all votes that is redistributed evenly after a wrong prediction.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
     passes : int
@@ -91,10 +90,11 @@ class BinaryAuto(SampleWeightMixin, LinearClassifier):
         self.random_state = random_state
 
     _replaced = False
-    """Whether an Auto goes on with a model of more classes, made of this one; other threads may still hold this one."""
+    """Whether an Auto continues with a multiclass model that was built from this one, while other threads may still
+    hold this one."""
 
     def replace(self) -> None:
-        """Learn nothing more; the caller holds the lock."""
+        """Refuse further examples; the caller holds the lock."""
         self._replaced = True
         self._drop_fast_paths()
 
@@ -119,13 +119,14 @@ class BinaryAuto(SampleWeightMixin, LinearClassifier):
         )
 
     def _build_updater(self, slots: int, dtype: Any) -> WeightedMajority:
-        # Chosen by the share of progressive mistakes over streams of many kinds.
+        # Chosen by the progressive error on streams of many kinds.
         settings = {"r": 0.1, "rate": 1.0, "arow_tail": 6.0, "adagrad_tail": 4.0}
         shrink, share = float(self.beta), float(self.fixed_share)
         return build_weighted_majority(slots, dtype, bias=self.fit_intercept, shrink=shrink, share=share, **settings)
 
     def _bytes_needed(self, state: ModelState, growth: Growth) -> int:
-        """A service converts the model to many classes where a third label arrives."""
+        """Return the memory with the conversion included: a service converts the model to many classes when a third
+        label arrives."""
         needed, classes = super()._bytes_needed(state, growth), len(state.labels) + len(growth.labels)
         if classes < 3:
             return needed
@@ -137,7 +138,7 @@ class BinaryAuto(SampleWeightMixin, LinearClassifier):
 
     @property
     def votes_(self) -> dict[str, float]:
-        """The vote of each member."""
+        """Vote of each member."""
         return self.member_votes(self._require_attribute("votes_"))
 
     @staticmethod
@@ -158,7 +159,7 @@ class BinaryAuto(SampleWeightMixin, LinearClassifier):
             allowed = mistake_bounds.weighted_majority(
                 experts=N_MEMBERS, mistakes=best, beta=self.beta, fixed_share=self.fixed_share, examples=seen
             )
-            # While there is only one class, there is nothing to vote on.
+            # Members do not vote while there is only one class.
             return allowed + (state.ledger.examples - seen)
 
         statement = "M ≤ (ln N + M*·ln(1/β))/(ln(2/(1+β)) − ln(1/(1−α))), M* the mistakes of the best of N members"
@@ -166,8 +167,8 @@ class BinaryAuto(SampleWeightMixin, LinearClassifier):
 
 
 def count_member_errors(state: ModelState) -> dict[str, int]:
-    """How often each member erred."""
+    """Return the number of mistakes of each member."""
     return dict(zip(MEMBER_NAMES, map(int, state.updater.scalars[ERRORS : ERRORS + N_MEMBERS]), strict=True))
 
 
-BinaryAuto.__name__ = "Auto"  # what users know it by, in messages and as the learner inside a scheme
+BinaryAuto.__name__ = "Auto"  # the public name, in messages and as the inner learner of a scheme

@@ -6,7 +6,7 @@ Bound     M ≤ (ln 2n + ηL)/(ηγ − η²X²/2)   θ = 0, η = ln α, any u w
           with L = 0 and η = γ/X² it is 2·ln(2n)·X²/γ², X = max‖x‖_∞
 Source    Littlestone, Learning quickly when irrelevant attributes abound, 1988
 
-Both weights of a feature are powers of one exponent, so this costs no more than Winnow: see
+Both weights of a feature are powers of one exponent, so it costs no more than Winnow: see
 core/updaters/multiplicative.py.
 """
 
@@ -33,15 +33,15 @@ __all__ = ["BalancedWinnow"]
 class BalancedWinnow(SampleWeightMixin, LinearClassifier):
     """Balanced Winnow: each feature has a weight for and a weight against, multiplied by opposite powers on a mistake.
 
-    For features from −1 to 1 of which few matter, on either side, and for any number of features, hashed or growing. On
+    For features from −1 to 1, few of which are relevant, and for any number of features, hashed or growing. On
     a stream that u separates by γ, ‖u‖₁ = 1, it makes at most ln(2n)/(ηγ − η²X²/2) mistakes, η = ln α.
 
     Parameters
     ----------
     alpha : float
-        α, what the weights are multiplied and divided by where x is 1.
+        α, the factor of the weights if x is 1.
     threshold : float
-        θ; with a bias there is little reason for another than 0.
+        θ; with a bias, 0 is nearly always right.
     margin : float
         g, the functional margin: update also where y·(w·x − θ) < g.
     average : bool

@@ -6,8 +6,8 @@ Bound     data with margin ≥ γ ⇒ updates ≤ 2(R/(εγ))² + 2R/(εγ), for
           and when a pass makes no update, w has margin ≥ (1−ε)·γ
 Source    Balcan, 10-601 notes on the Perceptron, 2015; Tsampouka and Shawe-Taylor 2005
 
-‖w‖² is kept up to date weight by weight, from the numbers as they are stored. Where large weights have come and gone,
-rounding would be left over: its possible size is kept too, and ‖w‖² is summed anew when it could matter.
+‖w‖² is updated with each weight, from the stored numbers. Rounding errors of large weights would remain after these
+have shrunk: their possible size is recorded too, and ‖w‖² is summed again when it could matter.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ROUNDING_TOLERANCE = 1e-10
 
 
 class NormTracking(NamedTuple):
-    """Additive; scalars are ‖w‖² and how much of it may be rounding."""
+    """The state of an additive updater; scalars are ‖w‖² and the possible size of its rounding error."""
 
     weights: NDArray[np.floating]
     scalars: NDArray[np.float64]
@@ -48,12 +48,9 @@ class NormTracking(NamedTuple):
 
 
 SCHEMA = Schema(
-    {
-        "weights": ArraySpec(REAL, SLOTS, checks=[NotNaN()]),
-        "scalars": ArraySpec("float64", 2, checks=[NotNaN()]),
-    }
+    {"weights": ArraySpec(REAL, SLOTS, checks=[NotNaN()]), "scalars": ArraySpec("float64", 2, checks=[NotNaN()])}
 )
-"""What a model file may hold of this state."""
+"""The permitted content of this state in a model file."""
 
 
 @update_weight.of(NormTracking)
@@ -86,17 +83,17 @@ def _norm_norm_tracking(updater: NormTracking) -> float:
 
 @final
 class MarginPerceptron(LinearClassifier):
-    """The Perceptron that goes on until its margin is within a factor 1−ε of the one that was promised.
+    """A Perceptron that continues until its margin is within a factor 1−ε of the promised one.
 
-    From w = y₁x₁ on, w += y·x where y·w·x/‖w‖ < (1−ε)·γ. On data with margin γ it makes at most 2(R/(εγ))² + 2R/(εγ)
+    From w = y₁x₁ on, w += y·x if y·w·x/‖w‖ < (1−ε)·γ. On data with margin γ it makes at most 2(R/(εγ))² + 2R/(εγ)
     updates, and a pass without an update means a margin of at least (1−ε)·γ.
 
     Parameters
     ----------
     gamma : float
-        γ, the margin that the data is promised to have (bias feature included).
+        γ, the margin that the data is known to have (bias feature included).
     epsilon : float
-        ε, how much of it may be given up: smaller is wider and takes more updates. Between 0 and 1.
+        ε, the share of the margin that may be lost: smaller values need more updates. Between 0 and 1.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
     passes : int

@@ -5,9 +5,9 @@ Update    on a mistake: θ += y·x, from θ = 0
 Bound     M ≤ (p−1)·(X_p·‖u‖_q/γ)², X_p = max‖x‖_p, 1/p + 1/q = 1
 Source    Grove, Littlestone, Schuurmans, General convergence results for linear discriminant updates, 2001
 
-p = 2 is the Perceptron; p = 2·ln n behaves like Winnow: few relevant features among many cost it only ln n.
-Predictions do not change when all θ are divided by one number. We divide by a power of two, `scalars[0]`, that keeps
-|θ_j| below twice its size: the powers cannot overflow, and dividing by a power of two is exact.
+p = 2 is the Perceptron; p = 2·ln n behaves like Winnow: with few relevant features among n its bound grows with ln n
+only. Predictions do not change if all θ are divided by one number. It is a power of two, `scalars[0]`, chosen so that
+all |θ_j| are below twice its size: powers cannot overflow, and division by a power of two is exact.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_P = 400.0
 
 
 class PNorm(NamedTuple):
-    """(w, θ) side by side; scalars are the unit of θ, and p."""
+    """The state: (w, θ) side by side; scalars are the unit of θ, and p."""
 
     weights: NDArray[np.float64]
     scalars: NDArray[np.float64]
@@ -44,7 +44,7 @@ class PNorm(NamedTuple):
 
 
 def p_norm_schema(p: float | None) -> Schema:
-    """Return what a model file may hold of this state. The loop doubles the unit until it is large enough."""
+    """Return the schema of this state in a model file. The loop doubles the unit until it is large enough."""
     return Schema(
         {
             "weights": ArraySpec("float64", SLOTS, 2, checks=[NotNaN()]),
@@ -62,7 +62,7 @@ def p_norm_schema(p: float | None) -> Schema:
 
 @compiled
 def apply_link(updater: PNorm, theta: float) -> float:
-    """w = sign(θ)·(|θ|/unit)^(p−1)."""
+    """Compute w = sign(θ)·(|θ|/unit)^(p−1)."""
     return math.copysign((abs(theta) / updater.scalars[0]) ** (updater.scalars[1] - 1.0), theta)
 
 
@@ -91,7 +91,7 @@ def _final_weight_p_norm(updater: PNorm, j: int, t: int) -> float:
 
 @final
 class PNormPerceptron(LinearClassifier):
-    """The Perceptron in another geometry: between additive (p = 2) and multiplicative (p = 2·ln n).
+    """A Perceptron between additive (p = 2) and multiplicative (p = 2·ln n) updates.
 
     On a mistake θ += y·x; the score is w·x with w_j = sign(θ_j)·|θ_j|^(p−1). It makes at most
     (p−1)·(max‖x‖_p·‖u‖_q/γ)² mistakes on a stream that u separates by γ, 1/p + 1/q = 1.
@@ -152,7 +152,7 @@ class PNormPerceptron(LinearClassifier):
 
     def _build_updater(self, slots: int, dtype: Any) -> PNorm:
         if self.p is None and slots < 2:
-            raise InputError("p must be given where the number of features is not known beforehand: say p=10.")
+            raise InputError("p must be given if the number of features is not known in advance: write p=10.")
         features = slots - 1 + int(self.fit_intercept)
         p = max(2.0, 2.0 * math.log(features)) if self.p is None else float(self.p)
         return PNorm(np.zeros((slots, 2)), np.array([1.0, p]), float(self.fit_intercept))

@@ -1,18 +1,18 @@
 """Perceptron (Rosenblatt 1958).
 
-Predict   sign(w·x), from w = 0; what a score of exactly 0 predicts is the setting `tie`
+Predict   sign(w·x), from w = 0; the setting `tie` decides what a score of exactly 0 predicts
 Update    on a mistake: w += r·y·x; with a functional margin g also where y·w·x < g (thick separator)
-Average   predict with the mean of all hypotheses, each weighed by the examples it survived (Freund and Schapire 1999);
-          with an averaging power p the one after example t counts t^p − (t−1)^p
+Average   predict with the mean of all hypotheses, each weighted by the number of examples that it survived (Freund and
+          Schapire 1999); with an averaging power p the one after example t has weight t^p − (t−1)^p
 Bound     M ≤ (R/γ)²                        separable by γ (Novikoff 1962)
           M ≤ (a + 2L + √(a² + 4aL))/2      any u; a = R²‖u‖², L its hinge loss
           M ≤ ((R + D₂)/γ)²                 any unit u, any γ (Freund and Schapire 1999)
-          M ≤ L + ‖u‖√S                     this very run
-          With g > 0 the same bound the updates, R² + 2g/r in place of R².
+          M ≤ L + ‖u‖√S                     this run; S = Σ‖x‖² over its updates
+          With g > 0 these bound the updates, with R² + 2g/r in place of R².
 Source    Novikoff, On convergence proofs for perceptrons, 1962
 
-The rate only scales w, and predictions must not depend on it, not even through rounding: the loop runs with rate 1 and
-the threshold g/r, and the weights are multiplied by r when they are shown.
+The learning rate only scales w, and predictions must not depend on it, not even by rounding: the loop runs with rate 1
+and the threshold g/r, and the weights are multiplied by r for display.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ __all__ = ["Perceptron"]
 class Perceptron(SampleWeightMixin, LinearClassifier):
     """The Perceptron: on a mistake, w += r·y·x.
 
-    On a stream that some u with ‖u‖ = 1 separates by γ it makes at most (R/γ)² mistakes, R = max‖x‖. For streams that
-    nothing separates there are bounds in terms of the hinge loss and the squared slack of any u: see `bounds`.
+    On a stream that some u with ‖u‖ = 1 separates by γ it makes at most (R/γ)² mistakes, R = max‖x‖. For other streams
+    there are bounds in terms of the hinge loss and the squared slack of any u: see `bounds`.
 
     Parameters
     ----------
     learning_rate : float
-        r, the length of a step. Scales the weights and changes no prediction (unless there is a margin).
+        r, the length of a step. It scales the weights and changes no prediction (unless there is a margin).
     margin : float
         g, the functional margin: update also where y·w·x < g.
     average : bool
         Predict with the average of all hypotheses instead of the last one.
     averaging_power : float
-        p, from 1 to 20: the average weighs the hypothesis of step t by t^(p−1). 1 is the usual average; larger ones
+        p, from 1 to 20: the average weights the hypothesis of step t by t^(p−1). 1 is the usual average; larger values
         forget the first steps.
     tie : str
         What a score of exactly 0 predicts: positive or negative.
@@ -115,7 +115,7 @@ class Perceptron(SampleWeightMixin, LinearClassifier):
         )
 
     def _width(self) -> float:
-        """g/r: the margin for a learner of rate 1."""
+        """Return g/r: the margin for a learner of rate 1."""
         return float(self.margin / self.learning_rate)
 
     def bounds(self) -> Sequence[Bound]:
@@ -123,7 +123,7 @@ class Perceptron(SampleWeightMixin, LinearClassifier):
         return () if state.ledger.weighted else perceptron_bounds(self._width(), state.ledger.energy)
 
     def _preference_bounds(self, state: ModelState, *, variables: int, top: bool) -> Sequence[Bound]:
-        # The proofs ask for u·x from below, w·x from above and ‖x‖ from above, and a mean has all three of its parts.
+        # The proofs need a lower bound of u·x and upper bounds of w·x and ‖x‖: a mean of examples inherits all three.
         return perceptron_bounds(self._width(), state.ledger.energy)
 
     def _column_bounds(self, state: ModelState, *, variables: int) -> Sequence[Bound]:
@@ -131,7 +131,8 @@ class Perceptron(SampleWeightMixin, LinearClassifier):
 
 
 def perceptron_bounds(width: float, energy: float) -> Sequence[Bound]:
-    """The theorems for additive updates of rate 1 on mistakes and on scores below `width`; `energy` is the run's S."""
+    """Return the theorems for additive updates of rate 1 on mistakes and on scores below `width`; `energy` is the run's
+    S."""
     counts = "updates" if width > 0.0 else "mistakes"
 
     def radius(e: Evidence) -> float:

@@ -8,8 +8,8 @@ Update    w −= r_t·∇ℓ_t(w):  squared   w += r_t·(y − w·x)·x
 Average   predict with the mean of all hypotheses, the one after example t weighed by t^p − (t−1)^p, p = 1 by default
           (p > 1: compare the polynomial decay of Shamir and Zhang 2013)
 Penalty   each step descends on ℓ_t(w) + l1·‖w‖₁ + (l2/2)·‖w‖², truncating exactly at 0: over m examples this is
-          J(w) = Σ ℓ_t(w) + λ·R(w) with λ = m·l1 or m·l2 (ridge, LASSO, SVM, elastic net). The bias is a feature like
-          any other and pays like any other
+          J(w) = Σ ℓ_t(w) + λ·R(w) with λ = m·l1 or m·l2 (ridge, LASSO, SVM, elastic net). The bias is penalised like
+          any other weight
 Bound     constant rate: Σ ℓ_t(w_t) − Σ ℓ_t(u) ≤ ‖u‖²/(2r) + (r/2)·Σ‖g_t‖²        (Zinkevich 2003)
           AdaGrad:       … ≤ (D²/(2r) + r)·Σ_j √G_j, D = max_t ‖w_t − u‖_∞        (Duchi, Hazan and Singer 2011)
           and so M ≤ (Σ ℓ_t(u) + regret) / (least loss of a mistake)
@@ -57,18 +57,18 @@ class SGD(SampleWeightMixin, LinearClassifier):
     loss : str
         hinge (support vector machine), logistic (logistic regression) or squared (LMS, ridge).
     schedule : str
-        How the steps shrink: constant (r), sqrt (r/√t), inverse (r/t), or adagrad (r/√G_j for each weight).
+        Step sizes: constant (r), sqrt (r/√t), inverse (r/t), or adagrad (r/√G_j for each weight).
     learning_rate : float
         r, the length of the first step.
     l1 : float
-        Strength of the L1 penalty, per example. It shrinks weights towards 0; how many become exactly 0 depends
-        on the stream, and where features are frequent it may be few.
+        Strength of the L1 penalty, per example. It shrinks weights towards 0; how many become exactly 0 depends on the
+        stream; with frequent features it may be few.
     l2 : float
         Strength of the L2 penalty, per example.
     average : bool
         Predict with the average of all hypotheses (not together with l1: averages are not sparse).
     averaging_power : float
-        p, from 1 to 20: the average weighs the hypothesis of step t by t^(p−1). 1 is the usual average; larger ones
+        p, from 1 to 20: the average weights the hypothesis of step t by t^(p−1). 1 is the usual average; larger values
         forget the first steps (not together with l2).
     tie : str
         What a score of exactly 0 predicts: positive or negative.
@@ -125,17 +125,19 @@ class SGD(SampleWeightMixin, LinearClassifier):
         check_positive(learning_rate=self.learning_rate)
         if self.learning_rate > 1e9:
             raise InputError(
-                f"learning_rate must be at most 1e9, but is {self.learning_rate!r}: the weights could not hold such"
-                " steps."
+                f"learning_rate must be at most 1e9, but is {self.learning_rate!r}: larger steps would"
+                " overflow the weights."
             )
         check_non_negative(l1=self.l1, l2=self.l2)
         if self.average and self.l1 > 0.0:
-            raise InputError("average and l1 exclude each other: an average of sparse weights is not sparse. Drop one.")
+            raise InputError(
+                "average and l1 exclude each other: an average of sparse weights is not sparse. Leave one out."
+            )
         check_range(1.0, MAX_AVERAGING_POWER, averaging_power=self.averaging_power)
         if self.average and self.l2 > 0.0 and self.averaging_power != 1.0:
             raise InputError(
                 f"averaging_power must be 1 with average and l2, but is {self.averaging_power!r}: decaying weights are"
-                " averaged evenly. Drop one."
+                " averaged evenly. Leave one out."
             )
 
     def _spec(self) -> LearnerSpec:
@@ -173,8 +175,8 @@ class SGD(SampleWeightMixin, LinearClassifier):
         return () if state.ledger.weighted else self._preference_bounds(state, variables=0, top=True)
 
     def _preference_bounds(self, state: ModelState, *, variables: int, top: bool) -> Sequence[Bound]:
-        # Of several preferences the loss of the run is that of the one it steps along. In a mean of some, one that is
-        # not met may be made up for by others.
+        # The run's loss is that of the example of each step. In a mean of preferences, others may compensate
+        # for a violated one.
         penalised = self.l1 > 0.0 or self.l2 > 0.0
         if penalised or not top or self.schedule not in ("constant", "adagrad"):
             return ()

@@ -1,13 +1,13 @@
 """Voted Perceptron (Freund and Schapire 1999).
 
-Predict   while learning: sign(v·x) with the hypothesis v of the moment; afterwards sign Σ c_k·sign(v_k·x)
+Predict   while learning: sign(v·x) with the current hypothesis v; afterwards sign Σ c_k·sign(v_k·x)
 Update    on a mistake: v_{k+1} = v_k + y·x, c_{k+1} = 1; otherwise c_k += 1, the number of examples v_k survived
-Bound     those of the Perceptron, which it is while it learns
+Bound     those of the Perceptron: it learns in the same way
 Source    Freund and Schapire, Large margin classification using the perceptron algorithm, 1999
 
-Hypotheses are not kept. v_k is the sum of the first k mistakes with their labels, so that all v_k·x come out one after
-another from one product with each mistake. Kept are the mistakes, and when they were made: c_k is the time from one to
-the next. An example of all zeros or a hypothesis 0 votes as a tie does.
+Hypotheses are not stored. v_k is the sum of the first k mistakes with their labels, so all v_k·x follow from one
+product with each mistake. The mistakes and their times are stored: c_k is the time from one to the next. An example of
+all zeros or a hypothesis 0 votes as a tie.
 """
 
 from __future__ import annotations
@@ -52,12 +52,13 @@ from novikoff.theory.bound_declaration import Bound
 
 __all__ = ["VotedPerceptron"]
 
-BLOCK_ROWS = 4096  # rows between two looks at the room for mistakes
+BLOCK_ROWS = 4096  # rows between two checks of the capacity for mistakes
 N_MISTAKES, N_TERMS = 0, 1
 
 
 class VotedWeights(NamedTuple):
-    """Additive, with the mistakes: mistake k has the terms ends[k] to ends[k+1], label signs[k] and time born[k]."""
+    """The state of an additive updater with its mistakes: mistake k has the terms ends[k] to ends[k+1], label signs[k]
+    and time born[k]."""
 
     weights: NDArray[np.floating]
     sizes: NDArray[np.int64]
@@ -80,7 +81,7 @@ SCHEMA = Schema(
         "values": ArraySpec(REAL, NamedSize("terms_kept"), checks=[Finite()]),
     }
 )
-"""What a model file may hold of this state."""
+"""The permitted content of this state in a model file."""
 
 
 @update_weight.of(VotedWeights)
@@ -90,7 +91,8 @@ def _update_weight_voted_weights(updater: VotedWeights, j: int, x: float, scaled
 
 @accepts_row.of(VotedWeights)
 def _accepts_row_voted_weights(updater: VotedWeights, rows: Rows, i: int) -> bool:
-    """Whether there is room for one more mistake. Without it `learn_one` takes the slow path, which makes room."""
+    """Return whether there is capacity for one more mistake. Otherwise `learn_one` takes the slow path, which allocates
+    it."""
     terms = end_term(rows, i) - first_term(rows, i)
     return updater.sizes[N_MISTAKES] < len(updater.born) and updater.sizes[N_TERMS] + terms <= len(updater.values)
 
@@ -121,8 +123,8 @@ def count_votes(
     example: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> int:
-    """Σ c_k·sign(v_k·x) for each row, up to one that is to be refused; `example` is scratch of as many zeros as there
-    are slots. Returns how many rows were judged."""
+    """Compute Σ c_k·sign(v_k·x) for each row, up to the first invalid one; return the number of scored rows. `example`
+    is scratch of one zero for each slot."""
     n_mistakes = updater.sizes[N_MISTAKES]
     for i in range(len(out)):
         if not (canonical or indices_sorted(rows, i, slots)):
@@ -153,13 +155,13 @@ def count_votes(
 
 @final
 class VotedPerceptron(LinearClassifier):
-    """The Perceptron, predicting by the votes of all its hypotheses: sign Σ c_k·sign(v_k·x).
+    """A Perceptron that predicts by the votes of all its hypotheses: sign Σ c_k·sign(v_k·x).
 
     v_k is the hypothesis after k mistakes and c_k the number of examples that it survived.
 
-    Predicting one example takes one product with each mistake, so it is slow where mistakes are many; the average
+    Predicting one example takes one product with each mistake, so it is slow after many mistakes; the average
     (`Perceptron(average=True)`) is nearly as good and costs one product. A vote has no single weight vector: there is
-    no `coef_`. `decision_function` gives the votes for classes_[1] less those against it, as a share of all.
+    no `coef_`. `decision_function` returns the votes for classes_[1] minus those against it, as a share of all votes.
 
     Parameters
     ----------
@@ -258,7 +260,7 @@ class VotedPerceptron(LinearClassifier):
     def _run_loop(
         self, state: ModelState, rows: Rows, signs: NDArray[np.int8], weights: NDArray[np.float64], canonical: bool
     ) -> int:
-        """Block by block: room is made for the mistakes of one block, not for a whole batch of them."""
+        """Learn block by block: capacity is allocated for the mistakes of one block, not of the whole batch."""
         start, most = 0, BLOCK_ROWS
         while start < len(signs):
             stop = min(start + most, len(signs))
@@ -266,7 +268,7 @@ class VotedPerceptron(LinearClassifier):
             terms = end_term(block, stop - start - 1) - first_term(block, 0)
             try:
                 self._reserve(state, stop - start, int(terms))
-            except ModelTooLarge:  # room is made for all rows of a block, of which few may be mistakes
+            except ModelTooLarge:  # capacity is allocated for all rows of a block, of which few may be mistakes
                 if stop - start == 1:
                     raise
                 most = (stop - start) // 2
@@ -296,7 +298,7 @@ class VotedPerceptron(LinearClassifier):
 
 
 def _choose_capacity(state: ModelState, more: Growth, needed: int, now: int, bytes_each: int) -> int:
-    """Return the places for a list that needs so many, half as many again as now where the limit of memory allows."""
+    """Return the capacity for a list of this many entries: half as much again as now if the memory limit permits."""
     least, n_mistakes = state.bytes_needed(more), int(state.updater.sizes[N_MISTAKES]) + more.examples
     what, advice = f"{n_mistakes:,} kept mistakes", "Use Perceptron(average=True)"
     return choose_capacity(

@@ -1,18 +1,18 @@
 """Winnow (Littlestone 1988), Winnow-R and the thick separator.
 
 Predict   + where w·x ≥ θ, from w = 1; x from 0 to 1
-Update    a positive example missed: w_j *= α^x_j (promotion)
-          a negative one taken: w_j /= α^x_j (demotion), or w_j = 0 where x_j > 0 (elimination, for disjunctions)
-          Winnow-R: a demotion takes no weight below ½ (the floor), so that none is ever far from coming back
+Update    on a false negative: w_j *= α^x_j (promotion)
+          on a false positive: w_j /= α^x_j (demotion), or w_j = 0 where x_j > 0 (elimination, for disjunctions)
+          Winnow-R: a demotion reduces no weight below ½ (the floor), so that every weight can recover quickly
           with a functional margin g: promotion also where w·x − θ < g, demotion also where w·x − θ > −g
 Bound     M ≤ 2 + 3k(1 + log₂ n)     a disjunction of k of n Boolean features, α = 2, θ = n
-          M ≤ 2k(1 + log₂ n) + 1     the same with elimination
+          M ≤ 2k(1 + log₂ n) + 1     such a disjunction, with elimination
           M ≤ 2 + 5c(2 + log₂ n)     Winnow-R, where the disjunction gains a literal c times in all
           M ≤ (8/δ²)(n/θ) + (5/δ + 14 ln θ/δ²)·Σμ   a linear target with separation δ, Boolean x, α = 1 + δ/2
           For other α, θ, floors and margins: theory/winnow_bounds.py.
 Source    Littlestone, Learning quickly when irrelevant attributes abound, 1988
 
-Irrelevant features cost only their logarithm: this is what additive learners can't do.
+The bound grows with the logarithm of the number of irrelevant features; those of additive learners grow linearly.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ __all__ = ["Winnow"]
 
 @final
 class Winnow(SampleWeightMixin, LinearClassifier):
-    """Winnow: weights start at 1; on a mistake those of the features that are there are doubled or halved.
+    """Winnow: weights start at 1; on a mistake the weights of the active features are doubled or halved.
 
-    For features from 0 to 1 of which few matter. A disjunction of k among n features is learned with at most
-    2 + 3k(1 + log₂ n) mistakes, however many others there are. See `BalancedWinnow` for features that speak for either
-    side and for values below 0.
+    For features from 0 to 1, few of which are relevant. A disjunction of k of n features is learned with at most
+    2 + 3k(1 + log₂ n) mistakes. See `BalancedWinnow` for negative values, and for features that are evidence against
+    the positive class.
 
     Parameters
     ----------
     alpha : float
-        α, what a weight is multiplied or divided by.
+        α, the factor by which weights are multiplied or divided.
     threshold : float | "n"
-        θ. By default n, the number of features; a number where that is not known beforehand or features are hashed.
+        θ. By default n, the number of features; give a number if n is not known in advance or features are hashed.
     elimination : bool
-        A demotion sets weights to 0, for good: quicker where the target is a disjunction and no label is wrong.
+        A demotion sets weights to 0 permanently: faster if the target is a disjunction and no label is wrong.
     floor : float
-        A demotion takes no weight below this; ½ makes it Winnow-R, for targets that change.
+        A demotion reduces no weight below this; ½ makes it Winnow-R, for targets that change.
     margin : float
         g, the functional margin: update also where y·(w·x − θ) < g.
     average : bool
@@ -140,7 +140,7 @@ class Winnow(SampleWeightMixin, LinearClassifier):
     def _build_updater(self, slots: int, dtype: Any) -> Multiplicative:
         why = self._fixed_width_reason()
         if why is not None and slots < 2:
-            raise InputError(f"Winnow must know the number of features beforehand ({why}).")
+            raise InputError(f"Winnow must know the number of features in advance ({why}).")
         return build_multiplicative(
             slots,
             dtype,
@@ -154,7 +154,7 @@ class Winnow(SampleWeightMixin, LinearClassifier):
         )
 
     def _variables(self, features: int) -> int:
-        """How many weights there are: n in the theorems."""
+        """Return the number of weights: n in the theorems."""
         return features * (2 if self.negations else 1) + int(self.fit_intercept)
 
     def _trim_state(self, state: ModelState) -> Multiplicative:

@@ -1,4 +1,4 @@
-"""The base of models that are made of a binary learner: their settings are their own and those of the learner."""
+"""Base class of models around a binary learner: their settings include those of the learner."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from novikoff.base.estimator import BaseEstimator
-from novikoff.base.internals import (
-    build_from_settings,
-    inner_learner_of,
-    plain_settings_of,
-    run_settings_of,
-    spec_of,
-)
+from novikoff.base.internals import build_from_settings, inner_learner_of, plain_settings_of, run_settings_of, spec_of
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.core.losses import required_margin
@@ -30,7 +24,7 @@ def inner_setting(name: str, convert: Callable[[Any], Any]) -> Any:
 
 
 class MetaEstimator(BaseEstimator):
-    """A model around a binary learner, `estimator`; None stands for the default learner. Abstract."""
+    """An abstract model around a binary learner, `estimator`; None stands for the default learner."""
 
     estimator: Any
 
@@ -40,7 +34,7 @@ class MetaEstimator(BaseEstimator):
         return self._default_learner() if self.estimator is None else inner_learner_of(self.estimator)
 
     def _default_learner(self) -> OnlineClassifier:
-        """Return the inner learner that is used where none is given."""
+        """Return the default inner learner."""
         return AROW()
 
     def _scheme_info(self) -> dict[str, Any]:
@@ -61,12 +55,12 @@ class MetaEstimator(BaseEstimator):
         return spec_of(self._inner_learner)
 
     def _run_settings(self) -> dict[str, Any]:
-        """Return the settings that shape a run: those of the model and those of the inner learner."""
+        """Return the settings that determine the run: those of the model and of the inner learner."""
         mine = {name: value for name, value in self.get_params(deep=False).items() if name != "estimator"}
         return {**mine, **self._inner_settings()}
 
     def _inner_settings(self) -> dict[str, Any]:
-        """Return the settings of the inner learner that shape a run, and its name."""
+        """Return the settings of the inner learner that determine the run, and its name."""
         inside = {f"estimator__{name}": value for name, value in run_settings_of(self._inner_learner).items()}
         return {"estimator": type(self._inner_learner).__name__, **inside}
 
@@ -85,7 +79,7 @@ class MetaEstimator(BaseEstimator):
 
 
 def parse_inner_settings(inner: Any) -> tuple[str, dict[str, Any]]:
-    """Return the name and the settings of an inner learner, as a file has them."""
+    """Return the name and the settings of an inner learner from a file."""
     inner = check_dict("the learner inside", inner)
     return check_text("the name of the learner inside", inner.get("name")), check_dict(
         "the settings of the learner inside", inner.get("settings")
@@ -97,16 +91,14 @@ def check_binary_learner(learner: Any, scheme: str) -> Any:
     if learner is not None and (
         isinstance(learner, MetaEstimator) or not isinstance(getattr(learner, "_inner_learner", None), OnlineClassifier)
     ):
-        raise InputError(
-            f"{scheme} is made of a binary learner of this package, such as Perceptron(), but {learner!r} came."
-        )
+        raise InputError(f"{scheme} needs a binary learner of this package, such as Perceptron(), not {learner!r}.")
     return learner
 
 
 def check_preference_learner(stack: MetaEstimator, update: str, *, rivals: bool = False) -> None:
-    """Raise InputError where the inner learner does not take positive examples x_i − x_j.
+    """Raise InputError if the inner learner does not support positive examples x_i − x_j.
 
-    `rivals` says that each is the preference of a class to its highest rival.
+    `rivals` says that each is the preference of a class over its highest rival.
     """
     inner, mine = inner_learner_of(stack), type(stack).__name__
     spec = spec_of(inner)
@@ -119,7 +111,7 @@ def check_preference_learner(stack: MetaEstimator, update: str, *, rivals: bool 
     ):
         raise InputError(
             f"{mine} takes learners for examples of either sign and without a threshold, such as Perceptron,"
-            f" MarginPerceptron, SGD, AROW, PNormPerceptron and BalancedWinnow, but {inner!r} came."
+            f" MarginPerceptron, SGD, AROW, PNormPerceptron and BalancedWinnow, not {inner!r}."
         )
     if update == "proportional" and required_margin(spec.loss) == np.inf:
         raise InputError(

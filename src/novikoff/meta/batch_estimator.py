@@ -1,4 +1,4 @@
-"""Models that solve a problem for all data at once: no run, no ledger, but a file like the others."""
+"""Base class of models that are fitted to all data at once: without a run or a ledger, but with model files."""
 
 from __future__ import annotations
 
@@ -14,21 +14,26 @@ from novikoff.schema import Schema
 
 
 class BatchGuarantee(NamedTuple):
-    """What there is to certify, as a document has it."""
+    """The content of a certificate, as a document has it."""
 
     observed: dict[str, Any]
     bounds: list[dict[str, Any]]
-    """Of what was seen; each with name, counts, statement, made, allowed, verdict, assumes and numbers."""
+    """The statements about the training data; each with name, counts, statement, made, allowed, verdict, assumes and
+    numbers."""
     new_data: dict[str, Any] | None
-    """What is known of the error on new data, under assumptions that are written there."""
+    """The statements about the error on new data, with their assumptions."""
 
 
 class BatchEstimator(BaseEstimator, ABC):
-    """A model that is fitted to all data at once. Abstract."""
+    """An abstract model that is fitted to all data at once."""
 
     _accepts_multiclass = True
 
-    n_features_in_ = property(fitted.count_features)
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features that the model has seen."""
+        return int(self._require_attribute("n_features_in_").features)
+
     feature_names_in_ = property(fitted.list_feature_names)
 
     @property
@@ -46,35 +51,34 @@ class BatchEstimator(BaseEstimator, ABC):
 
     @abstractmethod
     def _file_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """What a model file holds beside the settings: plain values, and arrays by name."""
+        """Return the content of a model file beside the settings: plain values, and arrays by name."""
 
     @abstractmethod
     def _load_file_parts(self, header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
-        """The inverse of `file_parts`."""
+        """Set what `_file_parts` has returned."""
 
     @abstractmethod
     def _file_schemas(self, present: Collection[str]) -> dict[str, Schema]:
-        """Return what a model file may hold of the arrays, by the beginning of their names; `present` are the names in
-        the file."""
+        """Return the schemas of the arrays of a model file, by prefix; `present` are the names in the file."""
 
     def _check_header(self, header: dict[str, Any]) -> None:
-        """Raise SchemaError where a field of the header that only this model has is not what it must be."""
+        """Raise SchemaError if a header field that only this model has is not valid."""
 
     def _estimate_bytes(self, classes: int, features: int) -> int:
-        """Return the memory that a model of so many classes and features needs at least, before it is fitted."""
+        """Return the least memory of a model with this number of classes and features, before it is fitted."""
         raise NotImplementedError
 
     def _fit_dataset(self, dataset: Any) -> Any:
-        """`fit` for all examples of some files (`data/load_all.py`)."""
+        """Fit the model to all examples of some files (`data/load_all.py`)."""
         raise InputError(f"{type(self).__name__} learns from arrays, not from files: use fit in Python.")
 
     def _build_guarantee(self, delta: float) -> BatchGuarantee:
-        """What theorems say of the model."""
+        """Return the guarantees that theorems give for the model."""
         raise InputError(f"{type(self).__name__} declares no theorem: there is nothing to certify.")
 
     def _member_models(self) -> Sequence[Any]:
-        """Models that this one is made of, where there are any: each goes to the file as if it stood alone."""
+        """Return the models that this one is made of; each is written to the file like a separate model."""
         return ()
 
     def _set_member_models(self, members: Sequence[Any]) -> None:
-        """The inverse of `made_of`, after `adopt_parts`."""
+        """Set what `_member_models` has returned; called after `_load_file_parts`."""

@@ -18,17 +18,17 @@ def fit_dataset(model: BatchEstimator, dataset: Any) -> Any:
 
 
 def estimate_bytes(model: BatchEstimator, classes: int, features: int) -> int:
-    """Return the bytes that the model needs at least, before it is fitted."""
+    """Return the least memory of the model in bytes, before it is fitted."""
     return model._estimate_bytes(classes, features)
 
 
 def build_guarantee(model: BatchEstimator, confidence: float) -> BatchGuarantee:
-    """Return what there is to certify."""
+    """Return the guarantees of the model."""
     return model._build_guarantee(confidence)
 
 
 def file_parts_of(model: BatchEstimator) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return what a model file holds beside the settings: plain values, and arrays by name."""
+    """Return the content of a model file beside the settings: plain values, and arrays by name."""
     return model._file_parts()
 
 
@@ -38,7 +38,7 @@ def load_file_parts(model: BatchEstimator, header: dict[str, Any], tensors: dict
 
 
 def check_header(model: BatchEstimator, header: dict[str, Any]) -> None:
-    """Raise SchemaError where a field that only this model has is not valid."""
+    """Raise SchemaError if a header field that only this model has is not valid."""
     model._check_header(header)
 
 

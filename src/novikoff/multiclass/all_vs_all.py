@@ -1,10 +1,10 @@
-"""All-vs-all: for each pair of classes a binary learner that tells the two apart.
+"""All-vs-all: a binary learner for each pair of classes.
 
-Predict   majority: the class that wins most pairs, the first of equals; tournament: classes meet one after another, the
-          winner so far against the next
-Update    an example is learned by the k − 1 learners of its class; a pair begins when both classes are known
-Bound     M ≤ Σ M_ij: where the k − 1 learners of the right class are right, it wins more pairs than any other, and
-          every match of a tournament
+Predict   majority: the class that wins most pairs, the first of equals; tournament: the winner so far is compared with
+          the next class
+Update    an example is learned by the k − 1 learners of its class; a pair starts when both classes are known
+Bound     M ≤ Σ M_ij: if the k − 1 learners of the right class are right, it wins more pairs than any other, and every
+          comparison of a tournament
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ DECISIONS = ("majority", "tournament")
 
 @final
 class AllVsAll(MulticlassClassifier):
-    """For each pair of classes a binary learner that tells the two apart.
+    """A binary learner for each pair of classes.
 
     Parameters
     ----------
     estimator : estimator
-        The binary learner, AROW() where none is given. Its settings are those of the whole.
+        The binary learner, by default AROW(). Its settings are settings of the whole model.
     decision : str
-        majority (the class that wins most pairs) or tournament (the winner so far meets the next class).
+        majority (the class that wins most pairs) or tournament (the winner so far is compared with the next class).
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""What learners with many outcomes have in common: a table of weights, a column for each class, pair or bit.
+"""Base class of multiclass models: a table of weights with a column for each class, pair or bit.
 
-A scheme's own file says how outcomes are made of columns (core/multiclass/schemes.py), which learners
-fit into it and which
-theorems hold; everything else is here. The learner inside gives rule, geometry and settings, and stays as it is.
+A scheme's own file defines how outcomes are computed from columns (core/multiclass/schemes.py), which learners it takes
+and which theorems hold; everything else is here. The inner learner provides loss, updater and settings, and is not
+changed.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from novikoff.schema import EXAMPLES, ArraySpec, InRange, Schema
 from novikoff.theory.bound_declaration import Bound
 
 EXTRA_SCHEMA = Schema({"two_class_examples": ArraySpec("int64", 1, checks=[InRange(0, EXAMPLES)], optional=True)})
-"""What Auto adds to a model file of more than two classes."""
+"""The array that Auto adds to a model file with more than two classes."""
 
 
 class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
-    """A model of several classes that has a column of weights for each class, pair or bit. Abstract."""
+    """An abstract model with a column of weights for each class, pair or bit."""
 
     _not_copied = ("_fast_path", "_met")
     _label_type = ClassLabels
@@ -57,7 +57,7 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
     _accepts_multiclass = True
     _fast_path: MulticlassFastPath | None = None
     _met = False
-    """Whether there was a single example before."""
+    """Whether a single example was learned or predicted before."""
     _has_single_labels: ClassVar[bool] = False
     """Whether each example has one class and is learned by the shared loop: the fast path needs both."""
 
@@ -65,12 +65,12 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
 
     @abstractmethod
     def _scheme(self, classes: ClassLabels) -> Any:
-        """How outcomes are made of columns."""
+        """Return the record of the scheme: how outcomes are computed from columns."""
 
     def _check_learner(self) -> None:
-        """Raises InputError where the learner inside does not fit into this scheme."""
+        """Raise InputError if the inner learner does not fit into this scheme."""
 
-    # --- What the learner inside provides ---
+    # --- What the inner learner provides ---
 
     def _check_all(self) -> None:
         check_binary_learner(self.estimator, type(self).__name__)
@@ -106,9 +106,9 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
     # --- Theorems ---
 
     def _mistakes_per_column(self) -> tuple[float, str] | None:
-        """Return how many mistakes of columns a mistake takes at least, also in words; 0 where that is not known.
+        """Return the least number of column mistakes in a mistake, also in words; 0 if it is not known.
 
-        None where columns do not learn binary problems of their own.
+        None if columns do not learn separate binary problems.
         """
         return None
 
@@ -148,7 +148,7 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
     # --- Learning ---
 
     def _encode_targets(self, codes: Any) -> Any:
-        """Labels as the loop takes them."""
+        """Return the labels as the loop takes them."""
         return Targets(codes)
 
     def _build_state(self, features: int, dtype: Any, names: list[str] | None, labels: Any) -> MulticlassState:
@@ -174,7 +174,7 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         return int(state.table_bytes(max(state.features, growth.features), stride, growth))
 
     def _columns_after_growth(self, state: Any, growth: Growth) -> int:
-        """Return the columns with new labels; those of now where the labels are such as the scheme refuses."""
+        """Return the number of columns with new labels; the present number if the scheme refuses these labels."""
         labels = state.labels
         try:
             if growth.labels:
@@ -186,7 +186,7 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
             return int(state.stride)
 
     def _ensure_columns(self, state: Any) -> Any:
-        """Room for all classes; returns the scheme."""
+        """Allocate columns for all classes; return the scheme."""
         scheme = self._scheme(state.labels)
         state.ensure_columns(self._columns(state, scheme))
         state.column_counters.counts[N_CLASSES] = max(state.known, state.labels.told)
@@ -218,7 +218,7 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         )
 
     def _scratch_size(self, state: Any) -> int:
-        """How many numbers the scheme needs room for, beside scores and signals."""
+        """Return the scratch size of the scheme, beside scores and signals."""
         return 2 * max(int(state.stride), len(state.labels)) + 8 + self._spec().scratch_columns * int(state.stride)
 
     def _restore(self, state: Any, backup: Any) -> None:
@@ -258,7 +258,7 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         return score
 
     def _judge(self, state: Any) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
-        """Where the scores are not those of weight vectors."""
+        """Return a scorer for learners whose scores are not those of weight vectors."""
         updater, workspace = copy_scratch(state.updater), state.scratch(self._scratch_size(state))
         stride, columns, slots = state.stride, self._n_used_columns(state), state.features + 1
 
@@ -270,7 +270,7 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         return score
 
     def _class_scores(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """From the scores of columns to what speaks for each class, and the number of the class that is predicted."""
+        """Return the score of each class, and the number of the predicted class, from the scores of columns."""
         state: Any = self._require_fitted()
         known, count = len(state.labels), len(scores)
         out, winners = np.zeros((count, known)), np.zeros(count, np.int64)
@@ -287,7 +287,8 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         return out * self._spec().weight_scale, winners
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """What speaks for each class, in the order of classes_; for two classes, for the second against the first."""
+        """Return the score of each class, in the order of classes_; for two classes, one number that is positive for
+        the second."""
         shown, _ = self._class_scores(super().decision_function(X))
         return shown[:, 1] - shown[:, 0] if shown.shape[1] == 2 else shown
 
@@ -303,11 +304,11 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         return self._class_scores(scores)[0]
 
     def _column_names(self) -> list[str]:
-        """What each column of weights stands for."""
+        """Return the names of the columns of weights."""
         return [str(label) for label in self._require_fitted().labels.known()]
 
     def score_one(self, x: Any) -> dict[Any, float]:
-        """What speaks for each class; features that were never learned weigh nothing."""
+        """Return the score of each class for one example; unseen features have weight 0."""
         columns = self._score_columns(x)
         shown, _ = (self._refresh_fast_path() or self)._class_scores(columns)
         return dict(zip(self._require_fitted().labels.known(), shown[0].tolist(), strict=True))
@@ -317,21 +318,22 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         if self._state is None:
             return None
         columns = self._score_columns(x)
-        lane = self._refresh_fast_path()
-        if lane is None:
+        fast_path = self._refresh_fast_path()
+        if fast_path is None:
             return self._decide(columns)[0].item()
-        return lane.label_values[int(lane._class_scores(columns)[1][0])]
+        return fast_path.label_values[int(fast_path._class_scores(columns)[1][0])]
 
     def _score_columns(self, x: Any) -> NDArray[np.float64]:
-        """The columns' scores for one example: the same sums in the same order, with only the weights that it needs."""
+        """Return the scores of the columns for one example: the sums of the batch loop in its order, with only the
+        weights that it needs."""
         state: Any = self._require_fitted()
-        lane = self._refresh_fast_path()
-        quick = None if lane is None else lane.columns(x)
+        fast_path = self._refresh_fast_path()
+        quick = None if fast_path is None else fast_path.columns(x)
         if quick is not None:
             return quick
         if state.reading is not None:
             raw, x = x, encode_example(state, x)
-            quick = None if lane is None or raw is x else lane.columns(x, encoded=True)
+            quick = None if fast_path is None or raw is x else fast_path.columns(x, encoded=True)
             if quick is not None:
                 return quick
         columns, values = parse_known_terms(self, state, x)
@@ -349,10 +351,10 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         scores: NDArray[np.float64] = out * self._spec().weight_scale
         return scores
 
-    # --- The lane for single examples ---
+    # --- Fast path for single examples ---
 
     def _refresh_fast_path(self) -> MulticlassFastPath | None:
-        """From the second example on: it would not be worth its while for one."""
+        """Return the fast path, from the second example on: building it for a single one would not pay."""
         if not self._met:
             return None
         state = self._require_fitted()
@@ -362,18 +364,18 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
 
     @lock_free
     def learn_one(self, x: Any, y: Any) -> Self:
-        """Learns one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array.
+        """Learn one example: x is a dict of feature → number, a sequence of feature names, or a 1-D array.
 
-        Features are names (a new one is a new feature) or column numbers. A refused example leaves all as it was.
+        Features are names (a new one is a new feature) or column numbers. A refused example changes nothing.
         """
         lock = self._model_lock
-        with lock.alone:  # as `hold_alone` does, at less cost: there is no fast path to close
+        with lock.alone:  # as `exclusive_lock`, at less cost: there is no fast path to close
             if lock.readers and threading.get_ident() not in lock.readers:
                 lock.wait_for_readers()
             lock.learning = True
             if self._has_single_labels and self._state is not None:
-                lane = self._refresh_fast_path()
-                if lane is not None and lane.learn(x, y):
+                fast_path = self._refresh_fast_path()
+                if fast_path is not None and fast_path.learn(x, y):
                     return self
             super().learn_one(x, y)
             self._met = True
@@ -401,16 +403,16 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
 
 
 def check_column_learner(stack: MulticlassClassifier, *, own_time: bool = False) -> None:
-    """Raises InputError where the learner inside is not one whose columns of weights each stand for themselves;
-    `own_time` says that columns learn from some examples only."""
+    """Raise InputError unless the columns of the inner learner are independent; `own_time` says that columns learn from
+    some examples only."""
     inner, mine = inner_learner_of(stack), type(stack).__name__
     if spec_of(inner).multiclass_support != "each" or getattr(inner, "negations", False):
         raise InputError(
             f"{mine} takes learners whose weights depend on nothing but their own examples, such as Perceptron, SGD,"
-            f" AROW, Winnow, BalancedWinnow and PNormPerceptron, but {inner!r} came."
+            f" AROW, Winnow, BalancedWinnow and PNormPerceptron, not {inner!r}."
         )
     if own_time and any(getattr(inner, name, 0.0) > 0.0 for name in ("l1", "l2")):
         raise InputError(
-            f"In {mine} each column learns from some examples only, and penalties of {inner!r} follow the time of all:"
+            f"In {mine} each column learns from some examples only, but penalties of {inner!r} follow the time of all:"
             " leave l1 and l2 out, or use OneVsAll."
         )

@@ -14,11 +14,11 @@ from novikoff.data.labels.class_labels import LabelSets
 from novikoff.theory.bound_declaration import Bound, Evidence
 
 ONE_PER_MISTAKE = (1.0, "a mistake takes one of a column")
-"""Of schemes in which a mistake takes at least one mistake of a column."""
+"""The statement for schemes in which a mistake takes at least one mistake of a column."""
 
 
 def build_column_bounds(model: Any) -> Sequence[Bound]:
-    """Return the theorem that sums the bounds of columns, each of which learns a binary problem of its own."""
+    """Return the theorem that sums the bounds of columns, each of which learns a separate binary problem."""
     state, inner, per_mistake = checked_state_of(model), model._inner_column_bounds(), model._mistakes_per_column()
     if state.ledger.weighted or not inner or per_mistake is None or per_mistake[0] <= 0.0:
         return ()
@@ -41,7 +41,7 @@ def encode_column(scheme: Any, codes: Any, column: int, classes: int) -> NDArray
     if isinstance(codes, LabelSets):
         return _encode_membership(codes, column)
     word = np.array([binary_target(scheme, y, column) for y in range(classes)] + [0], np.int8)
-    signs: NDArray[np.int8] = word[codes]  # −1, for examples that are left out, is the last
+    signs: NDArray[np.int8] = word[codes]  # −1, for examples that are left out, indexes the last entry
     return signs
 
 

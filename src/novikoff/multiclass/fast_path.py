@@ -1,8 +1,7 @@
-"""The fast lane for single examples where there are many columns of weights: what each example needs, made ready once.
+"""Fast path that learns and scores single examples of models with several columns of weights.
 
-As `base/fast_learn.py`, with the compiled functions of the batches: only what is around them is left out. Whatever
-is not usual (a new class, a new feature, anything wrong, a setting that has changed) goes the way around, which says
-so.
+Like `base/fast_learn.py`, but it calls the compiled functions of batches, without the checks around them. Any other
+example (a new class, a new feature, an invalid value, a changed setting) takes the slow path, which raises all errors.
 """
 
 from __future__ import annotations
@@ -16,12 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff.base.internals import (
-    check_settings_unchanged,
-    inner_learner_of,
-    setting_defaults_of,
-    spec_of,
-)
+from novikoff.base.internals import check_settings_unchanged, inner_learner_of, setting_defaults_of, spec_of
 from novikoff.base.raw_rows import has_raw_dicts
 from novikoff.core.feature_sample import NEXT, record_row
 from novikoff.core.multiclass import weight_matrix as table
@@ -50,8 +44,8 @@ def filter_terms(
     most: float,
     largest: float,
 ) -> int:
-    """Leaves out zeros and, unless they count, features without slots; returns how many terms are left, −1 where the
-    way around must say what is wrong."""
+    """Remove zeros and, unless they count, unseen features; return the number of remaining terms, −1 if the slow path
+    must raise an error."""
     n_kept, sq_norm = 0, 0.0
     for k in range(len(indices)):
         x, column = np.float64(values[k]), int(indices[k])
@@ -77,7 +71,7 @@ class MulticlassFastPath:
         self.settings_unchanged: bool = (
             old.settings_unchanged if old and as_before else has_unchanged_settings(model, state)
         )
-        self.scheme, self.rule, self.scale = model._scheme(state.labels), spec.loss, spec.weight_scale
+        self.scheme, self.loss, self.scale = model._scheme(state.labels), spec.loss, spec.weight_scale
         self.state: Any = state
         self.updater, self.features, self.names = state.updater, state.features, state.names
         self.labels, self.known, self.column_counters = state.labels, len(state.labels), state.column_counters
@@ -91,13 +85,13 @@ class MulticlassFastPath:
         self.find_encoded: Any = None if state.names is None else state.names.columns.get
         self.find: Any = _reject_name if has_raw_dicts(state) else self.find_encoded
         self.label_values = np.array(state.labels.known()).tolist()
-        """Labels as an array of them gives them back."""
+        """Labels as an array of them returns them."""
         flags = (a.flags.num for a in state_arrays(state.updater).values())
-        self.types = type(self.scheme), type(self.rule), type(self.updater), state.kind, *flags
+        self.types = type(self.scheme), type(self.loss), type(self.updater), state.kind, *flags
         self.calls: dict[str, Any] = old.calls if old and old.types == self.types else {}
 
     def fresh(self, model: Any, state: Any) -> bool:
-        """Whether nothing has changed but weights and counts."""
+        """Return whether nothing has changed except weights and counts."""
         if not (
             state is self.state
             and state.updater is self.updater
@@ -115,18 +109,18 @@ class MulticlassFastPath:
         try:
             same = self.settings == self.mine(model)
             return bool(same and (self.estimator is None or self.inside == self.theirs(self.estimator)))
-        except ValueError:  # settings that are arrays, and others than before
+        except ValueError:  # a setting is an array, and another one than before
             return False
 
     def _call(self, name: str, function: Any, *args: Any) -> Any:
-        """A compiled function, whose types of arguments are always the same here."""
+        """Return a compiled function for the argument types of this model."""
         call = self.calls.get(name)
         if call is None:
             call = self.calls[name] = function.bound(*args)
         return call(*args)
 
     def _terms(self, x: Any, find: Any, *, seen: bool) -> tuple[NDArray[np.uint32], NDArray[Any]] | None:
-        """What counts of one example; None where it is not usual, which it is not to have new features if `seen`."""
+        """Return the terms of one example that count; None if it needs the slow path, as new features do if `seen`."""
         try:
             if type(x) is list:
                 count, x = len(x), dict.fromkeys(x, 1.0)
@@ -146,7 +140,7 @@ class MulticlassFastPath:
         return self._filter_terms(columns, values)
 
     def _array_terms(self, x: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[Any]] | None:
-        """The same for the values of all features."""
+        """Return the terms that count; None if the slow path must raise an error. Both arrays are used as scratch."""
         if x.dtype != self.state.kind or x.ndim != 1 or x.size != self.features or self.state.reading is not None:
             return None
         columns = x.nonzero()[0].astype(np.uint32)
@@ -161,7 +155,7 @@ class MulticlassFastPath:
         return None if n_kept < 0 else (columns[:n_kept], values[:n_kept])
 
     def learn(self, x: Any, y: Any) -> bool:
-        """Whether the example was learned; with nothing changed where it was not."""
+        """Learn an example; return whether it was learned. Otherwise nothing has changed."""
         if (
             not self.settings_unchanged
             or self.in_use > self.stride
@@ -182,7 +176,7 @@ class MulticlassFastPath:
         slots = self.features + 1
         args = (
             self.scheme,
-            self.rule,
+            self.loss,
             self.updater,
             row,
             wants,
@@ -201,7 +195,8 @@ class MulticlassFastPath:
         return True
 
     def columns(self, x: Any, *, encoded: bool = False) -> NDArray[np.float64] | None:
-        """The columns' scores for one example, None where it is not usual; a raw row may be `encoded` already."""
+        """Return the scores of the columns for one example, None if it needs the slow path; a raw row may be `encoded`
+        already."""
         terms = None if self.judged else self._terms(x, self.find_encoded if encoded else self.find, seen=False)
         if terms is None:
             return None
@@ -218,21 +213,21 @@ class MulticlassFastPath:
         return out * self.scale
 
     def _class_scores(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """As `Many.weighed`."""
+        """Return the score of each class and the predicted class, as `MulticlassClassifier._class_scores` does."""
         out, winners = np.zeros((len(scores), self.known)), np.zeros(len(scores), np.int64)
         given = np.ascontiguousarray(scores / self.scale).reshape(-1)
-        args = self.scheme, self.rule, given, self.stride, self.known, np.zeros(self.spare), out.reshape(-1), winners
+        args = self.scheme, self.loss, given, self.stride, self.known, np.zeros(self.spare), out.reshape(-1), winners
         self._call("weigh", score_and_predict_rows, *args)
         return out * self.scale, winners
 
 
 def _reject_name(name: str, never: int) -> int:
-    """Raw rows are never usual: the way around encodes them."""
+    """Refuse names of features: the slow path encodes raw rows."""
     raise KeyError(name)
 
 
 def has_unchanged_settings(model: Any, state: Any) -> bool:
-    """Whether the settings are those that the run began with."""
+    """Return whether the settings are those with which the run began."""
     try:
         check_settings_unchanged(model, state)
     except InputError:

@@ -1,9 +1,9 @@
-"""Labels in a tree: every node has weights, and a label's score is the sum along its path from the root.
+"""Hierarchical classification: labels in a tree, in which a label's score is the sum of node scores along its path.
 
-Predict   the label with the highest sum, the first of equals: always a label of the tree, with all that is above it
-Update    as in Kesler's construction: where label j is not below y, the nodes of y that are not j's move towards x,
-          those of j that are not y's away from it; what both have in common stays
-Bound     the binary learner's own, with ‖x_yj‖² = (nodes that are not common)·‖x‖² ≤ 2·depth·‖x‖²
+Predict   the label with the highest sum, the first of equals: always a label of the tree, with all its ancestors
+Update    as in Kesler's construction: if label j is not below y, the nodes of y that are not j's move towards x,
+          those of j that are not y's away from it; common nodes don't change
+Bound     the binary learner's own, with ‖x_yj‖² = (number of nodes that are not common)·‖x‖² ≤ 2·depth·‖x‖²
 Source    Dekel, Keshet and Singer, Large margin hierarchical classification, 2004 (node weights summed along the path)
 """
 
@@ -33,19 +33,19 @@ BOUND_NOTE = "it bounds labels that were not predicted whole, not the tree loss;
 
 @final
 class Hierarchical(MulticlassClassifier):
-    """Labels such as animal/dog/poodle or ENTITY:food, each with all that is above it in the tree.
+    """Classifier for labels such as animal/dog/poodle or ENTITY:food, each with all its ancestors in the tree.
 
-    The tree is what the labels say: a node is a beginning of a label up to a separator. It has no cycles, for a node is
-    named by its whole path.
+    Labels define the tree: a node is the part of a label before a separator. It has no cycles, because a node is named
+    by its whole path.
 
     Parameters
     ----------
     estimator : estimator
-        The binary learner, AROW() where none is given. Its settings are those of the whole.
+        The binary learner, by default AROW(). Its settings are settings of the whole model.
     separator : str
-        What separates the levels of a label.
+        The text that separates the levels of a label.
     update : str
-        Which of the preferences that are not met are learned from: top, uniform or proportional.
+        Which of the violated preferences are learned: top, uniform or proportional.
 
     Examples
     --------
@@ -98,22 +98,23 @@ class Hierarchical(MulticlassClassifier):
         return [self.separator.join(path) for path in found]
 
     def _node_path(self, label: Any) -> list[tuple[str, ...]]:
-        """The nodes of a label, from the root down; those of each level are told apart by what is above them."""
+        """Return the nodes of a label, from the root down. Nodes with the same name are distinct if their ancestors
+        differ."""
         if not isinstance(label, str):
             label = str(label)
         parts = tuple(label.split(self.separator))
         if not all(parts):
-            raise LabelError(f"A label of a tree must have a name on every level, but {label!r} came.")
+            raise LabelError(f"A label of a tree must have a name on every level, got {label!r}.")
         return [parts[: depth + 1] for depth in range(len(parts))]
 
     def tree_loss(self, X: Any, y: Any) -> float:
-        """The mean number of edges between the label that is predicted and the right one."""
+        """Return the mean number of edges between the predicted and the right label."""
         predicted = self.predict(X)
         labels = validation.validate_y(y, len(predicted))
         return float(np.mean([self._count_edges(a, b) for a, b in zip(predicted, labels, strict=True)]))
 
     def _count_edges(self, one: Any, other: Any) -> int:
-        """How many edges of the tree are between two labels."""
+        """Return the number of edges of the tree between two labels."""
         return len(set(self._node_path(one)) ^ set(self._node_path(other)))
 
     def bounds(self) -> Sequence[Bound]:

@@ -1,9 +1,9 @@
 """Kesler's construction: one weight vector in R^{kn}, learned from preferences between classes.
 
 Predict   the class c with the highest w_c·x, the first of equals
-Update    of the preferences y ≻ j of an example, those that the learner's rule is not content with: x_yj, which has x
-          in block y and −x in block j, is a positive example of the binary learner. `top`: the one with the highest
-          w_j·x; `uniform`: their mean; `proportional`: their mean weighed by how far each is violated
+Update    learn those of the preferences y ≻ j of an example that violate the learner's loss: x_yj, which has x in block
+          y and −x in block j, is a positive example of the binary learner. `top`: the one with the highest w_j·x;
+          `uniform`: their mean; `proportional`: their mean, weighted by the violation of each
           (for the Perceptron: w_y += x, and w_j −= τ_j·x with Σ τ_j = 1, the ultraconservative family)
 Bound     the binary learner's own, in R^{kn}, where ‖x_yj‖² = 2‖x‖²: see core/multiclass/pairwise_gradients.py
 Source    Nilsson, Learning Machines, 1965; Crammer and Singer, Ultraconservative online algorithms, 2003;
@@ -33,17 +33,17 @@ BOUND_NOTE = "every class but the right one is a preference x_yj, ‖x_yj‖² =
 
 @final
 class Kesler(MulticlassClassifier):
-    """Many classes as one binary problem: the class of an example is preferred to every other class.
+    """Multiclass classifier in one binary problem: the class of an example is preferred to every other class.
 
-    A class that was never seen before is welcome at any time; the example that brings it counts as a mistake.
+    A new class may arrive at any time; its first example counts as a mistake.
 
     Parameters
     ----------
     estimator : estimator
-        The binary learner. Where none is given, Auto() for `update="top"`, otherwise AROW(). Its settings are those of
-        the whole.
+        The binary learner, by default Auto() for `update="top"`, otherwise AROW(). Its settings are settings of the
+        whole model.
     update : str
-        Which of the preferences that are not met are learned from: top, uniform or proportional.
+        Which of the violated preferences are learned: top, uniform or proportional.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Category ranking: which labels are preferred to which, for each example.
+"""Label ranking: learns for each example which labels are preferred to which.
 
 Predict   the labels in the order of w_c·x, highest first
 Update    the preferences i ≻ j of an example, learned as in Kesler's construction
-Bound     the binary learner's own, in R^{kn}, for the examples that change the weights; every example with a preference
-          that is not met is one of these. It bounds such examples, not the preferences: one example may have many
+Bound     the binary learner's own, in R^{kn}, for the examples that change the weights; every example with a
+          violated preference is one of these. It bounds such examples, not preferences: an example may have many
 Source    Har-Peled, Roth and Zimak, Constraint classification, 2002
 """
 
@@ -37,12 +37,12 @@ PreferencePairs = list[tuple[Any, Any]]
 
 
 def parse_preferences(one: Any) -> PreferencePairs:
-    """The preferences of one example, as pairs."""
+    """Return the preferences of one example, as pairs."""
     try:
         return _parse_pairs(one)
     except TypeError:
         raise LabelError(
-            f"Preferences are a list of labels, a dict of label → grade or a set of pairs, but {one!r} came."
+            f"Preferences are a list of labels, a dict of label → grade or a set of pairs, got {one!r}."
         ) from None
 
 
@@ -51,7 +51,7 @@ def _parse_pairs(one: Any) -> PreferencePairs:
         return [(a, b) for a in one for b in one if one[a] > one[b]]
     if isinstance(one, str | bytes):
         raise TypeError
-    # A set has no order: sorted, its labels have the same numbers always.
+    # A set has no order: sorting makes the numbers of labels reproducible.
     preferences = sorted(one) if isinstance(one, set | frozenset) else list(one)
     if preferences and all(isinstance(pair, tuple) and len(pair) == 2 for pair in preferences):
         stated_pairs = set(preferences)
@@ -60,14 +60,14 @@ def _parse_pairs(one: Any) -> PreferencePairs:
                 raise LabelError(f"A label can't be preferred both ways, as in {(a, b)}.")
         return preferences
     if isinstance(one, set | frozenset) and preferences:
-        raise LabelError(f"A set must be of pairs (i, j), i preferred to j, but {one!r} came: a ranking is a list.")
+        raise LabelError(f"A set must be of pairs (i, j), i preferred to j, got {one!r}. A ranking is a list.")
     if len(set(preferences)) < len(preferences):
-        raise LabelError(f"A label can't be in a ranking twice, but {preferences!r} came.")
+        raise LabelError(f"A label can't be in a ranking twice: {preferences!r}.")
     return list(combinations(preferences, 2))
 
 
 class PreferenceLabels(ClassLabels):
-    """Labels of which each example prefers some to others."""
+    """Labels, some of which each example prefers to others."""
 
     @staticmethod
     def parse(y: Any, examples: int) -> list[PreferencePairs]:
@@ -80,12 +80,12 @@ class PreferenceLabels(ClassLabels):
 
     @classmethod
     def found(cls, y: list[PreferencePairs]) -> tuple[LabelSets, Self]:
-        """Return the pairs of each example as numbers, and the labels, sorted: there are no others."""
+        """Return the pairs of each example as numbers, and the sorted labels; y contains all labels."""
         labels = {to_plain_label(label) for pairs in y for pair in pairs for label in pair}
         return cls(sort_labels(labels)).encode(y)
 
     def encode(self, y: list[PreferencePairs]) -> tuple[LabelSets, Self]:
-        """Return the pairs of each example as numbers, two for each, and the labels that are known then."""
+        """Return the pairs of each example as numbers, two for each, and the labels known after that."""
         known, starts, members = self.copy(), [0], list[int]()
         for pairs in y:
             for pair in pairs:
@@ -94,7 +94,7 @@ class PreferenceLabels(ClassLabels):
         return LabelSets(np.array(starts, np.int64), np.array(members, np.int64)), known
 
     def encode_one(self, label: Any) -> tuple[LabelSets, Self]:
-        """Return the pairs of one example as numbers, and the labels that are known then."""
+        """Return the pairs of one example as numbers, and the labels known after that."""
         return self.encode([parse_preferences(label)])
 
     def format(self, label: Any) -> str:
@@ -104,17 +104,17 @@ class PreferenceLabels(ClassLabels):
 
 @final
 class LabelRanking(MulticlassClassifier):
-    """Ranks labels; each example says which are preferred to which.
+    """Ranks labels, learning from examples with preferences between labels.
 
-    What an example says is a list of labels, the best first; a dict of label → grade, higher grades preferred to lower
-    ones; or a set of pairs (i, j), i preferred to j. Labels that it does not speak of are not compared.
+    The preferences of an example are a list of labels, the best first; a dict of label → grade, higher grades preferred
+    to lower ones; or a set of pairs (i, j), i preferred to j. Labels that are not mentioned are not compared.
 
     Parameters
     ----------
     estimator : estimator
-        The binary learner, AROW() where none is given. Its settings are those of the whole.
+        The binary learner, by default AROW(). Its settings are settings of the whole model.
     update : str
-        Which of the preferences that are not met are learned from: top, uniform or proportional.
+        Which of the violated preferences are learned: top, uniform or proportional.
 
     Examples
     --------
@@ -159,19 +159,19 @@ class LabelRanking(MulticlassClassifier):
         return [[known[c] for c in np.argsort(-row, kind="stable")] for row in shown]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """What speaks for each label, in the order of classes_."""
+        """Return the score of each label, in the order of classes_."""
         return self._class_scores(OnlineClassifier.decision_function(self, X))[0]
 
     def predict(self, X: Any) -> Any:
-        """For each row all labels, the highest first."""
+        """Return all labels for each row, the highest score first."""
         return self._decide(OnlineClassifier.decision_function(self, X))
 
     def predict_one(self, x: Any) -> Any:
-        """Return all labels, the highest first, or None before the first example was learned."""
+        """Return all labels, the highest score first, or None before the first example was learned."""
         return None if self._state is None else self._decide(self._score_columns(x))[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The mean share of preferences that are met, over the rows that have any."""
+        """Return the mean share of preferences that are met, over the rows that have any."""
         known = self._require_fitted().labels.known()
         scores, preferences, shares = self.decision_function(X), list(y), []
         validation.check_same_length(len(scores), len(preferences))

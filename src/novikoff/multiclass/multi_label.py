@@ -1,7 +1,7 @@
-"""Several labels for an example: each label by itself, or all of them by preferences.
+"""Multi-label classification: each label independently, or all of them by preferences.
 
 Predict   each: all labels c with w_c·x > 0; otherwise those with w_c·x > w_0·x, where column 0 is a threshold
-Update    each: for every label a binary learner that tells the examples with it from those without it
+Update    each: for every label a binary learner whose positive examples are those with the label
           top, uniform, proportional: label ≻ threshold ≻ other label, and label ≻ other label are preferences, learned
           as in Kesler's construction
 Bound     each: every learner's own, and M ≤ Σ_c M_c
@@ -38,7 +38,7 @@ BOUND_NOTE = "it bounds examples whose set is not predicted whole, not the Hammi
 
 
 def parse_label_sets(y: Any) -> list[list[Any]]:
-    """The labels of each row: y has lists of them, or is a matrix of 0 and 1."""
+    """Return the labels of each row: y has lists of them, or is a matrix of 0 and 1."""
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give a set of labels for each row.")
     if hasattr(y, "toarray") or hasattr(y, "to_numpy"):
@@ -51,15 +51,15 @@ def parse_label_sets(y: Any) -> list[list[Any]]:
 
 
 def parse_label_set(labels: Any) -> list[Any]:
-    """The labels of one row; those of a set, which has no order, are sorted: their numbers must not change from run to
-    run."""
+    """Return the labels of one row. Labels of a set, which has no order, are sorted, so that their numbers are
+    reproducible."""
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
-        raise LabelError(f"A set of labels is a list or a set of them, but {labels!r} came: write [{labels!r}].")
+        raise LabelError(f"A set of labels must be a list or a set, got {labels!r}: write [{labels!r}].")
     return sort_labels(labels) if isinstance(labels, set | frozenset) else list(labels)
 
 
 class SetLabels(ClassLabels):
-    """Labels of which each example has any number."""
+    """Labels, any number of which each example has."""
 
     @staticmethod
     def parse(y: Any, examples: int) -> list[list[Any]]:
@@ -70,15 +70,15 @@ class SetLabels(ClassLabels):
 
     @classmethod
     def found(cls, y: list[list[Any]]) -> tuple[LabelSets, Self]:
-        """Return the numbers of the labels of each example, and the labels, sorted: there are no others."""
+        """Return the numbers of the labels of each example, and the sorted labels; y contains all labels."""
         return cls(sort_labels({to_plain_label(label) for labels in y for label in labels})).encode(y)
 
     def encode(self, y: list[list[Any]]) -> tuple[LabelSets, Self]:
-        """Return the numbers of the labels of each example, and the labels that are known then."""
+        """Return the numbers of the labels of each example, and the labels known after that."""
         return self.encode_sets(y)
 
     def encode_one(self, label: Any) -> tuple[LabelSets, Self]:
-        """Return the numbers of the labels of one example, and the labels that are known then."""
+        """Return the numbers of the labels of one example, and the labels known after that."""
         return self.encode_sets([parse_label_set(label)])
 
     def build_encoder(self, left_out: Any) -> Any:
@@ -94,16 +94,16 @@ class SetLabels(ClassLabels):
 
 @final
 class MultiLabel(MulticlassClassifier):
-    """Any number of labels for an example, none included.
+    """Classifier that predicts any number of labels for an example, including none.
 
     y is a list of sets or lists of labels, one for each row, or a matrix of 0 and 1 with a column for each label.
 
     Parameters
     ----------
     estimator : estimator
-        The binary learner, AROW() where none is given. Its settings are those of the whole.
+        The binary learner, by default AROW(). Its settings are settings of the whole model.
     update : str
-        each (every label by itself), or which of the preferences that are not met are learned from: top, uniform or
+        each (every label independently), or which of the violated preferences are learned: top, uniform or
         proportional.
 
     Examples
@@ -153,11 +153,11 @@ class MultiLabel(MulticlassClassifier):
         return super()._column_names() if self.update == "each" else ["(threshold)", *super()._column_names()]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """What speaks for each label, in the order of classes_: it is predicted where that is above 0."""
+        """Return the score of each label, in the order of classes_. A label is predicted if its score is above 0."""
         return self._class_scores(OnlineClassifier.decision_function(self, X))[0]
 
     def predict(self, X: Any) -> Any:
-        """The list of labels of each row."""
+        """Return the list of labels of each row."""
         return self._decide(OnlineClassifier.decision_function(self, X))
 
     def predict_one(self, x: Any) -> Any:
@@ -165,7 +165,7 @@ class MultiLabel(MulticlassClassifier):
         return None if self._state is None else self._decide(self._score_columns(x))[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows whose set of labels is predicted exactly."""
+        """Return the share of rows whose set of labels is predicted exactly."""
         predicted, true_sets = self.predict(X), parse_label_sets(y)
         validation.check_same_length(len(predicted), len(true_sets))
         right = [set(a) == set(b) for a, b in zip(predicted, true_sets, strict=True)]

@@ -30,10 +30,10 @@ WEIGHT_BYTES = 8
 
 
 class MulticlassSVMState(NamedTuple):
-    """What was learned."""
+    """The learned state."""
 
     weights: NDArray[np.float64]
-    """[slot][class]; slot 0 is the bias's."""
+    """Weights by slot and class; slot 0 is the bias."""
     labels: list[Any]
     features: int
     names: FeatureNames | None
@@ -42,44 +42,44 @@ class MulticlassSVMState(NamedTuple):
 
 
 class MulticlassSVM(BatchEstimator):
-    """Support vector machine for any number of classes, with all of them in one problem (Crammer and Singer).
+    """Support vector machine for any number of classes in one problem (Crammer and Singer).
 
     The weights w_c of the classes c minimise
 
         P(w) = ½ Σ_c ‖w_c‖² + C Σ_i max(0, max_{c≠yᵢ} 1 − (w_{yᵢ} − w_c)·xᵢ):
 
-    each example should be nearer to its own class than to any other by a margin of 1. The label of the largest w_c·x is
-    predicted; of equals, the first in `classes_`. After `fit` it is known how good w is: every solution α of the dual
-    problem bounds all P from below, so that
+    each example should prefer its own class to any other by a margin of 1. The label with the largest w_c·x is
+    predicted, the first of equals in `classes_`. After `fit` the quality of w is known: every solution α of the dual
+    problem is a lower bound for all P, so
 
         objective_ − dual_objective_ = gap_
 
-    is by how much a perfect solution could be better at most. Both are measured on the data in double precision, with
-    the weights that `coef_` and `intercept_` show.
+    is the most by which a perfect solution could be better. Both are measured on the data in double precision, with the
+    weights in `coef_` and `intercept_`.
 
     This learner learns from all examples at once: there is no `partial_fit`. With two classes w_0 = −w_1, and it is the
-    ordinary linear support vector machine with 2C in place of C. With one class only, that one is predicted.
+    ordinary linear support vector machine with 2C in place of C. With a single class, that one is predicted.
 
     Parameters
     ----------
     C : float above 0
-        What a loss of 1 costs. Small: short weights and a wide margin; large: few losses.
+        The cost of a loss of 1. Small values give short weights and a wide margin, large values few losses.
     fit_intercept : bool
-        Whether there is one more feature that is always 1. Its weights are part of ‖w_c‖².
+        Whether to add a feature that is always 1. Its weights are part of ‖w_c‖².
     tol : float above 0
         The search ends when gap_ ≤ tol · objective_.
     max_iter : int
-        … or after so many passes over the data, with a warning that tells the gap. A pass leaves out examples that had
-        nothing to say lately. Scaling the features, or a smaller C, makes fewer passes do.
+        The search also ends after this number of passes over the data, with a warning that reports the gap. A pass
+        skips examples whose multipliers have not changed lately. Scaled features, or a smaller C, need fewer passes.
     random_state : int of at least 0
-        Of the random order of the examples in each pass.
+        The seed of the random order of the examples in each pass.
 
     Attributes
     ----------
     objective_, dual_objective_, gap_ : float
-        P(w), the bound from below, and the difference.
+        P(w), its lower bound, and their difference.
     n_iter_ : int
-        Passes that were made.
+        Number of passes.
     coef_, intercept_ : arrays of one row, or number, for each class; for two classes of one, the difference w_1 − w_0
 
     Examples
@@ -98,8 +98,8 @@ class MulticlassSVM(BatchEstimator):
     Crammer, Singer: On the algorithmic implementation of multiclass kernel-based vector machines. JMLR 2, 2001.
     Keerthi, Sundararajan, Chang, Hsieh, Lin: A sequential dual method for large scale multi-class linear SVMs. KDD,
     2008.
-    In scikit-learn: LinearSVC(multi_class="crammer_singer"), which ends when no multiplier is far from its optimum and
-    does not tell what that means for P.
+    In scikit-learn: LinearSVC(multi_class="crammer_singer"), which ends when no multiplier is far from its optimum, and
+    reports no gap.
     """
 
     _state: MulticlassSVMState | None = None
@@ -122,8 +122,7 @@ class MulticlassSVM(BatchEstimator):
     # --- Learning ---
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Forgets what was learned, then solves the problem for (X, y). An example of weight c is as good as c
-        examples."""
+        """Forget what was learned, then solve the problem for (X, y). An example of weight c counts as c examples."""
         self._check_settings()
         batch = validation.validate_batch(X)
         y = validation.validate_y(y, batch.examples)
@@ -206,12 +205,13 @@ class MulticlassSVM(BatchEstimator):
     # --- Predicting ---
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """w_c·x, a row for each example and a column for each class; for two classes one number, w_1·x − w_0·x."""
+        """Return w_c·x, a row for each example and a column for each class; for two classes one number, w_1·x −
+        w_0·x."""
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row."""
+        """Return the label of each row."""
         best = self._scores(X).argmax(axis=1)
         chosen: NDArray[Any] = self.classes_[best]
         return chosen
@@ -232,7 +232,7 @@ class MulticlassSVM(BatchEstimator):
         weights = np.zeros((state.features + 1, pad_classes(classes)))
         weights[:, :classes] = state.weights
         scores = np.empty((count_rows(rows), pad_classes(classes)))
-        dot_rows(rows, weights, 1.0, scores)  # without a bias its weights are 0
+        dot_rows(rows, weights, 1.0, scores)  # without a bias, its weights are 0
         return scores[:, :classes]
 
     # --- What was learned ---
@@ -249,22 +249,22 @@ class MulticlassSVM(BatchEstimator):
 
     @property
     def objective_(self) -> float:
-        """P(w)."""
+        """P(w), the objective."""
         return self._require_attribute("objective_").reached.primal
 
     @property
     def dual_objective_(self) -> float:
-        """What no weights get below."""
+        """A lower bound for the objective of all weights."""
         return self._require_attribute("dual_objective_").reached.dual
 
     @property
     def gap_(self) -> float:
-        """objective_ − dual_objective_."""
+        """The gap: objective_ − dual_objective_."""
         return self._require_attribute("gap_").reached.gap
 
     @property
     def n_iter_(self) -> int:
-        """How many passes were made."""
+        """The number of passes."""
         return self._require_attribute("n_iter_").reached.passes
 
     def _shown(self, name: str) -> NDArray[np.float64]:

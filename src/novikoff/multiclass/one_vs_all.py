@@ -1,8 +1,8 @@
-"""One-vs-all: for each class a binary learner that tells it from all others.
+"""One-vs-all: a binary learner for each class against all others.
 
 Predict   the class whose learner has the highest score, the first of equals
-Update    every learner learns every example, positive for its own class; a class that comes later begins then
-Bound     M ≤ Σ_c M_c: where every learner is right, the right class alone has a score above 0
+Update    every learner learns every example, positive for its own class; a new class starts when it arrives
+Bound     M ≤ Σ_c M_c: if every learner is right, only the right class has a score above 0
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["OneVsAll"]
 
 @final
 class OneVsAll(MulticlassClassifier):
-    """For each class a binary learner that tells it from all others; the highest score wins.
+    """A binary learner for each class against all others; the highest score wins.
 
-    All learners are done in one go, their weights side by side, and give the same bytes as if each stood alone.
+    All learners run in one loop, with their weights side by side; each has the same bytes as a separate learner.
 
     Parameters
     ----------
     estimator : estimator
-        The binary learner, AROW() where none is given. Its settings are those of the whole.
+        The binary learner, by default AROW(). Its settings are settings of the whole model.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""Online bagging (Oza and Russell 2001): each member learns each example as often as a draw says.
+"""Online bagging (Oza and Russell 2001): each member learns each example a random number of times.
 
 Update    for each member: k drawn from Poisson's distribution of mean 1; the member learns the example k times
 Predict   the label with the most votes of the members, the first of equals
 Source    Oza and Russell, Online bagging and boosting, 2001
 
-In a bootstrap replicate of m examples one of them comes k times with a probability that goes to Poisson's as m grows.
-Here to learn an example k times is one step of k times the length.
+In a bootstrap replicate of m examples, the number of copies of an example follows Poisson's distribution as m grows.
+Learning an example k times is one step of k times the length.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ __all__ = ["OnlineBagging"]
 
 @final
 class OnlineBagging(OnlineEnsemble, MulticlassClassifier):
-    """Bagging for streams: members that learn each example k times, k drawn from Poisson's distribution of mean 1.
+    """Bagging for streams: members learn each example k times, k drawn from Poisson's distribution of mean 1.
 
-    Each member tells every class from all others by a binary learner (one-vs-all); new classes may come at any time.
-    All weights of a feature stand side by side, and all members are done in one go. However a stream is cut, the model
-    is the same.
+    Each member has a binary learner for each class against all others (one-vs-all); new classes may arrive at any time.
+    All members run in one loop, with the weights of a feature side by side. The model does not depend on batch
+    boundaries.
 
     Parameters
     ----------
     estimator : estimator
-        The binary learner, AROW() where none is given. Its settings are those of the whole.
+        The binary learner, by default AROW(). Its settings are settings of the whole model.
     n_estimators : int
-        How many members there are.
+        Number of members.
     random_state : int
-        Of the draws.
+        The seed of the draws.
 
     Examples
     --------

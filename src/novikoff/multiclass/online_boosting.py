@@ -1,4 +1,4 @@
-"""Online boosting (Oza and Russell 2001): what one member gets wrong weighs more for the next.
+"""Online boosting (Oza and Russell 2001): mistakes of one member have more weight for the next.
 
 Update    λ = 1; for each member in turn: k drawn from Poisson's distribution of mean λ; the member learns the example k
           times; where it was right λ_right += λ, otherwise λ_wrong += λ; λ *= (λ_right + λ_wrong)/(2·λ_right or _wrong)
@@ -6,8 +6,8 @@ Predict   the label with the most votes; a member with ε = λ_wrong/(λ_right +
           ln(K−1) more for K classes; none where that is below 0
 Source    Oza and Russell, Online bagging and boosting, 2001
 
-Differs from the paper: whether a member is right is what it said before it learned the example, as everywhere here, and
-to learn an example k times is one step of k times the length. Half an example is added to λ_right and λ_wrong for ε,
+Differs from the paper: a member is judged by its prediction before it learned the example, as everywhere here, and
+learning an example k times is one step of k times the length. Half an example is added to λ_right and λ_wrong for ε,
 and λ is at most 500 in a draw.
 """
 
@@ -30,19 +30,19 @@ __all__ = ["OnlineBoosting"]
 
 @final
 class OnlineBoosting(OnlineEnsemble, MulticlassClassifier):
-    """Boosting for streams: each member learns an example the more often, the more those before it got it wrong.
+    """Boosting for streams: a member learns an example more often if the members before it were wrong.
 
-    The theorem of AdaBoost is not shown for it: it bounds the error on examples whose weights are all known, and a
-    stream's are not. The ledger has the progressive error of the run, as for every online learner.
+    AdaBoost's theorem does not apply: it needs the weights of all examples, which are unknown in a stream. The ledger
+    has the progressive error of the run, as for every online learner.
 
     Parameters
     ----------
     estimator : estimator
-        The binary learner, AROW() where none is given. Its settings are those of the whole.
+        The binary learner, by default AROW(). Its settings are settings of the whole model.
     n_estimators : int
-        How many members there are.
+        Number of members.
     random_state : int
-        Of the draws.
+        The seed of the draws.
 
     Examples
     --------
@@ -71,6 +71,6 @@ class OnlineBoosting(OnlineEnsemble, MulticlassClassifier):
 
     @property
     def estimator_errors_(self) -> NDArray[np.float64]:
-        """λ_wrong/(λ_right + λ_wrong) of each member; ½ for one that has seen nothing."""
+        """The error of each member, λ_wrong/(λ_right + λ_wrong); ½ for one without examples."""
         right, wrong = self._require_attribute("estimator_errors_").more["boosting"].T
         return np.where(right + wrong > 0.0, wrong / np.where(right + wrong > 0.0, right + wrong, 1.0), 0.5)

@@ -1,4 +1,5 @@
-"""What online bagging and online boosting have in common: members that learn each example now and then, and vote."""
+"""Base class of online bagging and online boosting: members that learn each example a random number of times,
+and vote."""
 
 from __future__ import annotations
 
@@ -18,13 +19,13 @@ from novikoff.multiclass.base import MulticlassClassifier, check_column_learner
 from novikoff.schema import MAX_COUNT, ArraySpec, InRange, Schema
 from novikoff.theory.bound_declaration import Bound
 
-BLOCK_ROWS = 4096  # rows whose draws are made at once
+BLOCK_ROWS = 4096  # rows whose draws are computed at once
 
 
 class OnlineEnsemble(MetaEstimator):
-    """A scheme whose members learn each example a random number of times; precedes `MulticlassClassifier`. Abstract.
+    """An abstract scheme whose members learn each example a random number of times; precedes `MulticlassClassifier`.
 
-    The draws for a row depend on the seed, on how many rows came before, and on the member.
+    The draws for a row depend on the seed, the number of earlier rows, and the member.
     """
 
     _outcome_type = "columns"
@@ -55,7 +56,7 @@ class OnlineEnsemble(MetaEstimator):
 
     @abstractmethod
     def _with_draws(self, state: Any, scheme: Any, draws: NDArray[np.float64]) -> Any:
-        """The scheme with the draws of some rows."""
+        """Return the scheme with the draws of some rows."""
 
     def _run_loop(self: Any, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], canonical: bool) -> int:
         offered = state.more.setdefault("offered", np.zeros(1, np.int64))
@@ -79,5 +80,5 @@ class OnlineEnsemble(MetaEstimator):
         return [f"{label}, member {m + 1}" for label in labels for m in range(int(self.n_estimators))]
 
     def bounds(self) -> Sequence[Bound]:
-        """None: what members are allowed is for examples that each of them learns once."""
+        """Return no bounds: those of the members hold only if each example is learned once."""
         return ()

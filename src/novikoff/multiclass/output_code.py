@@ -1,9 +1,10 @@
-"""Error-correcting output codes: every class has a code word, and for each bit there is a binary learner.
+"""Error-correcting output codes: a code word for each class, and a binary learner for each bit.
 
 Predict   the class whose code word is nearest to the bits: by the number of wrong bits (Hamming, a bit of 0 counting
           one half), or by the sum of losses
 Update    the learner of bit l learns the examples of classes with +1 or −1 there
-Bound     M ≤ 2·Σ_l M_l/d for Hamming, d the least distance of two code words without zeros: it takes d/2 wrong bits
+Bound     M ≤ 2·Σ_l M_l/d for Hamming, d the least distance of two code words without zeros: a mistake takes d/2 wrong
+          bits
 Source    Dietterich and Bakiri 1995; Allwein, Schapire and Singer 2000 (sparse codes, decoding by loss)
 """
 
@@ -27,26 +28,26 @@ __all__ = ["OutputCode"]
 
 CODE_NAMES = ("dense", "sparse", "exhaustive")
 MAX_EXHAUSTIVE_CLASSES = 11
-WORD_CANDIDATES = 64  # random words of which the one farthest from those before it is taken
+WORD_CANDIDATES = 64  # number of random words, of which the one farthest from earlier words is used
 
 
 @final
 class OutputCode(MulticlassClassifier):
-    """Every class has a code word, and for each bit there is a binary learner.
+    """A code word for each class, and a binary learner for each bit.
 
     Parameters
     ----------
     estimator : estimator
-        The binary learner, AROW() where none is given. Its settings are those of the whole.
+        The binary learner, by default AROW(). Its settings are settings of the whole model.
     code : str
-        dense (random bits), sparse (random bits, half of them 0: not asked), exhaustive (all ways to divide up to 11
-        classes into two), or a matrix of −1, 0 and 1 with a row for each class in the order of classes_.
+        dense (random bits), sparse (random bits, half of them 0, which means unused), exhaustive (all splits of up to
+        11 classes in two), or a matrix of −1, 0 and 1 with a row for each class in the order of classes_.
     decoding : str
         hamming (the number of wrong bits) or loss (the sum of the learner's losses, the hinge's where it has none).
     code_length : int
-        Bits of a random code.
+        Number of bits of a random code.
     random_state : int
-        What random codes are drawn from.
+        The seed of random codes.
 
     Examples
     --------
@@ -104,7 +105,7 @@ class OutputCode(MulticlassClassifier):
         )
 
     def _columns_in_file(self, labels: ClassLabels) -> int:
-        """Without making the code words, whose size a file could claim to be anything."""
+        """Return the number of columns without building the code words: a file could claim any number of them."""
         if self._code() == "exhaustive":
             return max(1, 2 ** max(min(len(labels), MAX_EXHAUSTIVE_CLASSES + 1) - 1, 0) - 1)
         return parse_code(self.code).shape[1] if self._code() == "given" else int(self.code_length)
@@ -113,11 +114,11 @@ class OutputCode(MulticlassClassifier):
         return self.code if isinstance(self.code, str) else "given"
 
     def _code_words(self, classes: int) -> NDArray[np.int8]:
-        """The code word of each class: always the same for the same settings, whatever comes after it."""
+        """Return the code word of each class. Words depend on the settings only, not on later classes."""
         if not isinstance(self.code, str):
             words = parse_code(self.code)
             if classes > len(words):
-                raise InputError(f"code has words for {len(words)} classes, but {classes} classes came.")
+                raise InputError(f"code has words for {len(words)} classes, but there are {classes} classes.")
             return words
         if self._code() == "exhaustive":
             return build_exhaustive_code(classes)
@@ -128,14 +129,14 @@ class OutputCode(MulticlassClassifier):
         words = self._code_words(len(state.labels))[: len(state.labels)]
         if self.decoding != "hamming" or not words.all() or len(words) < 2:
             return 0.0, ""
-        # With all bits there from the beginning, it takes half of the least distance; where bits are added with
-        # classes, words of before differed in one bit at least.
+        # If all bits exist from the start, a mistake takes half of the least distance. If bits are added with
+        # classes, earlier words differ in at least one bit.
         apart = compute_distances(words, words) + np.where(np.eye(len(words)), math.inf, 0.0)
         least = float(apart.min()) if self._code() != "exhaustive" or self._knew_all_classes() else 1.0
         return least / 2.0, f"a mistake takes {least:g}/2 wrong bits"
 
     def _knew_all_classes(self) -> bool:
-        """Whether all classes were known before the first example."""
+        """Return whether all classes were known before the first example."""
         state: Any = self._require_fitted()
         return bool(state.new == 0 and state.labels.told == len(state.labels))
 
@@ -144,21 +145,21 @@ class OutputCode(MulticlassClassifier):
 
 
 def parse_code(code: Any) -> NDArray[np.int8]:
-    """A matrix as the user gave it; InputError where it is no code."""
+    """Return the user's matrix; raise InputError if it is not a code."""
     try:
         words = np.asarray(code)
-    except ValueError:  # rows of several lengths
+    except ValueError:  # rows of different lengths
         words = np.zeros(0)
     if words.ndim != 2 or words.size == 0 or not np.isin(words, (-1, 0, 1)).all():
         raise InputError("code must be a matrix of −1, 0 and 1 with a row for each class.")
     if len({tuple(word) for word in words.tolist()}) < len(words):
-        raise InputError("code must have another word for each class, but two rows are the same.")
+        raise InputError("code must have a different word for each class, but two rows are equal.")
     return np.ascontiguousarray(words, np.int8)
 
 
 @functools.lru_cache(maxsize=16)
 def build_exhaustive_code(classes: int) -> NDArray[np.int8]:
-    """All 2^(k−1) − 1 ways to divide the classes into two, each once."""
+    """Return all 2^(k−1) − 1 splits of the classes in two, each once."""
     if classes > MAX_EXHAUSTIVE_CLASSES:
         raise InputError(
             f"An exhaustive code for {classes} classes would have 2^{classes - 1} − 1 bits; up to"
@@ -167,21 +168,21 @@ def build_exhaustive_code(classes: int) -> NDArray[np.int8]:
         )
     columns = np.arange(1, 2 ** max(0, classes - 1))
     words = np.ones((classes, len(columns)), np.int8)
-    for k in range(1, classes):  # a new class adds columns after those of the classes before it
+    for k in range(1, classes):  # a new class adds columns after those of earlier classes
         words[k] = np.where(columns >> (k - 1) & 1, -1, 1)
     return words
 
 
 @functools.lru_cache(maxsize=16)
 def build_random_code(classes: int, length: int, seed: int, *, sparse: bool) -> NDArray[np.int8]:
-    """Of WORD_CANDIDATES random words the one farthest from those before it, class after class."""
+    """Return code words: for each class the one of WORD_CANDIDATES random words that is farthest from earlier ones."""
     words = np.zeros((classes, length), np.int8)
     for k in range(classes):
         draw = np.random.default_rng([seed, k])
         tried = draw.choice(np.array([-1, 1], np.int8), (WORD_CANDIDATES, length))
         if sparse:
             tried *= draw.integers(0, 2, (WORD_CANDIDATES, length), np.int8)
-        # A word of zeros would tell nothing, and one that is there already nothing new.
+        # Words of zeros and words of earlier classes are useless.
         useful = tried.any(axis=1) & ~(tried[:, None, :] == words[None, :k]).all(axis=2).any(axis=1)
         nearest = np.where(useful, compute_distances(tried, words[:k]).min(axis=1, initial=math.inf), -1.0)
         words[k] = tried[int(np.argmax(nearest))]
@@ -191,6 +192,7 @@ def build_random_code(classes: int, length: int, seed: int, *, sparse: bool) -> 
 
 
 def compute_distances(some: NDArray[np.int8], others: NDArray[np.int8]) -> NDArray[np.float64]:
-    """Between each of some and each of others: wrong bits, half of one where either is 0."""
+    """Return the distance of each word to each of the others: the number of wrong bits; a bit counts ½ if either
+    is 0."""
     apart: NDArray[np.float64] = 0.5 * (1.0 - some[:, None, :].astype(np.float64) * others[None, :, :]).sum(axis=2)
     return apart

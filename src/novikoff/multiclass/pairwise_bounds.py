@@ -1,11 +1,10 @@
 """Theorems for schemes that learn from preferences.
 
 A preference a ≻ b of an example is a positive example x_ab of the binary learner, in a space that has its features once
-for each column of weights. What an update moves along is a mean of such x_ab
-(core/multiclass/pairwise_gradients.py), so that the learner's
-own theorems bound the updates there, with R² = stretch·max‖x‖². A mistake is an update, or an example with a class that
-had never come before: it can't have been predicted, and need not be an update. There are no more such examples than
-classes that were not named beforehand, in any order.
+for each column of weights. The direction of an update is a mean of such x_ab (core/multiclass/pairwise_gradients.py),
+so the learner's own theorems bound the updates there, with R² = stretch·max‖x‖². A mistake is an update, or an example
+with a new class: it can't be predicted, and need not be an update. The number of such examples is at most the number of
+classes that were not declared in advance, in any order.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from novikoff.theory.bound_declaration import Bound
 
 
 def build_preference_bounds(stack: Any, bounded: str) -> tuple[Bound, ...]:
-    """The theorems of the learner inside, of the run so far; `bounded` says what a mistake is, and what is not."""
+    """Return the theorems of the inner learner for the run so far; `bounded` says what a mistake is, and what is
+    not."""
     state = checked_state_of(stack)
     if state.ledger.weighted:
         return ()
@@ -31,7 +31,7 @@ def build_preference_bounds(stack: Any, bounded: str) -> tuple[Bound, ...]:
 
 
 def add_new_classes(bound: Bound, new: int, bounded: str) -> Bound:
-    """The bound of updates as one of mistakes, where it is that."""
+    """Return the bound of updates as a bound of mistakes, where it applies."""
     if bound.counts != "mistakes":
         return bound._replace(statement=f"{bound.statement}; {bounded}")
     more = "" if not new else f"; and {new} more, for the classes that came as new"

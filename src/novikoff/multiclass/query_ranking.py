@@ -1,10 +1,10 @@
-"""Query–document ranking: documents of higher grade are to stand above those of lower grade, within each query.
+"""Query–document ranking: within each query, documents of higher grade should be ranked above those of lower grade.
 
 Predict   a score w·x for each document; a query's documents are ranked by it
-Update    of the preferences x_i ≻ x_j within a query, those that the learner's rule is not content with: the mean of
-          x_i − x_j over them (`top`: the worst one alone) is a positive example of the binary learner
-Bound     the binary learner's own, for queries: every query with a preference that is not met changes the weights.
-          It bounds such queries, not the preferences nor NDCG or MAP. ‖x_i − x_j‖ ≤ 2·max‖x‖
+Update    learn those of the preferences x_i ≻ x_j within a query that violate the learner's loss: the mean of x_i − x_j
+          over them (`top`: only the worst) is a positive example of the binary learner
+Bound     the binary learner's own, for queries: every query with a violated preference changes the weights. It
+          bounds such queries, not preferences, NDCG or MAP. ‖x_i − x_j‖ ≤ 2·max‖x‖
 Source    Herbrich, Graepel and Obermayer 2000; Har-Peled, Roth and Zimak 2002
 """
 
@@ -55,11 +55,11 @@ __all__ = ["QueryRanking"]
 BOUND_NOTE = "it bounds queries with a preference that is not met, not such preferences, NDCG or MAP"
 
 
-DOCUMENT_COUNT = 1  # where they are counted, beside the preferences that were not met
+DOCUMENT_COUNT = 1  # index of the count, after that of violated preferences
 
 
 class GradedQueries:
-    """Grades of documents, and where each query begins; can be cut like an array of queries."""
+    """Grades of documents, and the first row of each query; can be sliced like an array of queries."""
 
     def __init__(self, starts: NDArray[np.int64], grades: NDArray[np.float64]) -> None:
         self.starts, self.grades = starts, grades
@@ -86,10 +86,10 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
     Parameters
     ----------
     estimator : estimator
-        The binary learner, AROW() where none is given. Its settings are those of the whole, but for the bias,
-        which is the same for all documents and left out.
+        The binary learner, by default AROW(). Its settings are settings of the whole model, except for the bias, which
+        is the same for all documents and left out.
     update : str
-        Which of the preferences that are not met are learned from: top, uniform or proportional.
+        Which of the violated preferences are learned: top, uniform or proportional.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
         self.estimator = estimator
         self.update = update
 
-    # --- What the learner inside provides ---
+    # --- What the inner learner provides ---
 
     fit_intercept = False
     _needs_two_classes = False
@@ -119,6 +119,10 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
     @property
     def mistake_rows_(self) -> NDArray[np.int64]:
         raise AttributeError("QueryRanking has no mistake_rows_: its mistakes are made on queries, not on rows.")
+
+    @property
+    def learn_one(self) -> Any:
+        raise AttributeError("QueryRanking has no learn_one: it learns whole queries, by partial_fit.")
 
     def _check_all(self) -> None:
         check_binary_learner(self.estimator, type(self).__name__)
@@ -143,14 +147,14 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
     # --- Learning ---
 
     def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Forget what was learned, then learn the queries, as often and in such an order as the learner inside says.
+        """Forget what was learned, then learn the queries, with the passes and the order of the inner learner.
 
-        `qid` names the query of each row; rows of a query stand together. `sample_weight` is for queries.
+        `qid` names the query of each row; rows of a query must be contiguous. `sample_weight` is for queries.
         """
         self._fit_rows(X, y, sample_weight, qid=qid)
         return self
 
-    def _fit_rows(  # type: ignore[override]
+    def _fit_rows(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, qid: Any = None
     ) -> int:
         self._check_all()
@@ -169,7 +173,7 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
         return first
 
     def partial_fit(self, X: Any, y: Any, qid: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learns these queries once, going on from before; queries must be whole."""
+        """Continue learning with one pass over these queries; queries must be whole."""
         if self._state is None:
             self._check_all()
         raw = None if self._state is None else encode_raw_batch(self._state, X)
@@ -205,7 +209,7 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
         weights: NDArray[np.float64],
         order: NDArray[np.int64] | None = None,
     ) -> None:
-        """Learn all queries, or none where one is refused; `order` has their numbers, where they were shuffled."""
+        """Learn all queries; if one is refused, learn none. `order` has their numbers if they were shuffled."""
         self._check_rows(state, rows)
         backup = state.copy()
         taken = self._run_queries(state, rows, grades, weights)
@@ -240,7 +244,7 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
     def _record_documents(
         self, state: ModelState, rows: Rows, grades: GradedQueries, weights: NDArray[np.float64]
     ) -> None:
-        """Record the sampled documents. They have their own count, for the ledger counts queries."""
+        """Record the sampled documents. They have a separate count, because the ledger counts queries."""
         counts, learned = state.more["counts"], np.zeros(0)
         before, documents = int(counts[DOCUMENT_COUNT]), count_rows(rows)
         if len(weights):
@@ -285,14 +289,14 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
         return scores
 
     def rank(self, X: Any, y: Any, qid: Any) -> RankingQuality:
-        """How well these queries are ranked."""
+        """Return the ranking quality of these queries."""
         scores = self.decision_function(X)
         return measure_ranking(
             scores, validate_grades(y, len(scores)), find_query_starts(validation.validate_y(qid, len(scores)))
         )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, qid: Any = None) -> float:
-        """NDCG@10; without qid all rows are documents of one query."""
+        """Return NDCG@10; without qid all rows are documents of one query."""
         return self.rank(X, y, np.zeros(len(y)) if qid is None else qid).ndcg
 
     @property
@@ -306,7 +310,7 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
         inner = preference_bounds_of(self._inner_learner, state, variables=state.features, top=self.update == "top")
         return tuple(add_new_classes(bound, 0, BOUND_NOTE) for bound in inner)
 
-    # --- What was learned from, for certificates ---
+    # --- Examples, for certificates ---
 
     def _iter_encoded_arrays(self, X: Any, y: Any, qid: Any = None) -> Iterator[tuple[Rows, Any]]:
         batch = validation.validate_batch(X)
@@ -329,7 +333,7 @@ def _build_updater_without_bias(inner: LearnerSpec, slots: int, dtype: Any) -> A
 
 
 class QueryFileTrainer(FileTrainer):
-    """A run over files that learns whole queries, wherever batches end."""
+    """A run over files that learns whole queries, independent of batch boundaries."""
 
     def iter_batches(self, batches: Any) -> Iterator[QueryBatch]:
         return iter_whole_queries(batches)
@@ -345,7 +349,7 @@ class QueryFileTrainer(FileTrainer):
         return EncodedBatch(batch, batch.rows, GradedQueries(batch.starts, batch.grades), np.zeros(0))
 
     def learn(self, encoded: EncodedBatch, start: int = 0, stop: int = sys.maxsize) -> int:
-        """Learn all queries of the batch: they are not cut into pieces."""
+        """Learn all queries of the batch: batches contain whole queries."""
         state, documents, queries = self._require_state(), encoded.batch, encoded.codes
         taken = self.model._run_queries(state, encoded.rows, queries, encoded.weights)
         set_state(self.model, state)
@@ -373,4 +377,6 @@ class QueryFileTrainer(FileTrainer):
             width = int(rows.indices[: int(rows.starts[-1])].max(initial=0)) + 1
             if needed(width) > problem.limit:
                 raise build_row_too_wide_error(rows, width, documents.where, needed, problem.limit) from None
-            ensure_capacity(self.model, state, width)  # the row that is too wide is in a later query, which names it
+            ensure_capacity(
+                self.model, state, width
+            )  # the row that is too wide is in a later query, which raises the error

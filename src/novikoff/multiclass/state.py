@@ -1,4 +1,4 @@
-"""What a model with many columns of weights knows: its state, which grows with features and with classes."""
+"""State of models with several columns of weights, which grows with features and with classes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.simd.dot_columns import BLOCK_COLUMNS
-from novikoff.base.model_state import NO_GROWTH, ModelState
-from novikoff.core.memory_sizes import bytes_per_slot, fixed_bytes
+from novikoff.base.model_state import NO_GROWTH, ModelState, bytes_per_slot, fixed_bytes
 from novikoff.core.multiclass.loop import N_CLASSES, NEW_CLASS_EXAMPLES, VIOLATIONS
 from novikoff.core.multiclass.schemes import ColumnCounters, MulticlassWorkspace
 from novikoff.core.multiclass.weight_matrix import padded_columns, resize_table
@@ -27,7 +26,7 @@ def _empty_counts() -> NDArray[np.int64]:
 
 @dataclass
 class MulticlassState(ModelState):
-    """The arrays of the geometry hold `across` columns for each slot."""
+    """The state of a multiclass model. The arrays of the updater have `across` columns for each slot."""
 
     stride: int = 1
     column_counters: ColumnCounters = field(
@@ -40,17 +39,17 @@ class MulticlassState(ModelState):
 
     @property
     def known(self) -> int:
-        """How many classes the loop has met or was told of."""
+        """The number of classes that the loop has seen or that were declared."""
         return int(self.column_counters.counts[N_CLASSES])
 
     @property
     def new(self) -> int:
-        """Examples whose class could not be predicted, because it had never come before."""
+        """The number of examples with a new class, which could not be predicted."""
         return int(self.column_counters.counts[NEW_CLASS_EXAMPLES])
 
     @property
     def unmet(self) -> int:
-        """Binary problems, or preferences, that were got wrong."""
+        """The number of mistakes on binary problems, or of violated preferences."""
         return int(self.column_counters.counts[VIOLATIONS])
 
     def ensure_capacity(self, features: int) -> None:
@@ -63,7 +62,8 @@ class MulticlassState(ModelState):
         self.features = max(self.features, features)
 
     def ensure_columns(self, columns: int) -> None:
-        """Room for so many columns, a third as much again at least, so that new classes cost little."""
+        """Allocate this number of columns, with at least a third as much spare capacity, so that new classes cost
+        little."""
         begun = self.stride % BLOCK_COLUMNS == 0
         if columns > self.stride or not begun:
             wide = self._choose_stride(columns, self.stride + self.stride // 3 if begun else 0)
@@ -78,8 +78,8 @@ class MulticlassState(ModelState):
             self.column_counters = self.column_counters._replace(times=grown[0], mistakes=grown[1])
 
     def _choose_stride(self, columns: int, wanted: int) -> int:
-        """Return the width of a table for so many columns: as wide as wanted, or less where that is not within the
-        limit of memory."""
+        """Return the width of a table for this number of columns: the given width, or less if it exceeds the memory
+        limit."""
         needed, wanted = padded_columns(columns), padded_columns(max(columns, wanted))
         what = f"{self.features:,} features with {needed:,} columns of weights"
         wide = choose_capacity(
@@ -118,7 +118,7 @@ class MulticlassState(ModelState):
         return replace(self, updater=updater, ledger=self.ledger.copy(), column_counters=tally, more=more)
 
     def compact(self, columns: int) -> tuple[Any, ColumnCounters]:
-        """Geometry and tally without room to spare, as they go to a file."""
+        """Return the updater and the tally without spare capacity, for a model file."""
         updater = resize_table(self.updater, self.room + 1, self.stride, self.features + 1, columns)
         return updater, self.column_counters._replace(
             times=self.column_counters.times[:columns], mistakes=self.column_counters.mistakes[:columns]

@@ -1,6 +1,6 @@
 """Multi-layer perceptron: sigmoid units, back-propagation, stochastic gradient (Rumelhart, Hinton and Williams 1986).
 
-Predict   the class whose output unit gives most, the first of equals
+Predict   the class with the largest output unit, the first of equals
 Update    w −= r·∂E/∂w after each example, or for the mean over each mini-batch; E squared error or cross-entropy
 Bound     none: E is not convex in the weights, and no mistake bound is known
 Source    Rumelhart, Hinton, Williams: Learning representations by back-propagating errors, 1986
@@ -45,10 +45,10 @@ MAX_LAYER_UNITS = 1 << 16  # units of a layer
 class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
     """Layers of sigmoid units, trained by back-propagation, one example or mini-batch a step.
 
-    There is one output unit for each class; a class that comes later gets one then. First weights are random numbers
-    that depend on `random_state` and on their place alone. A mini-batch that is not full at the end of the data waits
-    for more: however a stream is cut into batches of rows, the model is the same. Scale the features: units that see
-    large numbers give 0 or 1 for everything, and learn slowly.
+    There is one output unit for each class; a new class gets one when it arrives. Initial weights are random numbers
+    that depend on `random_state` and their position only. An incomplete mini-batch at the end of the data waits for
+    more examples, so the model does not depend on batch boundaries. Scale the features: units with large inputs
+    saturate at 0 or 1, and learn slowly.
 
     Parameters
     ----------
@@ -59,18 +59,18 @@ class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
     schedule : str
         adagrad, or steps of length r: constant, or sqrt for r/√s at step s.
     learning_rate : float
-        How long steps are.
+        Step size.
     batch_size : int
-        How many examples a step is made from.
+        Number of examples in a step.
     init_scale : float
-        First weights of the inputs are between −init_scale and init_scale; those above lie in
+        Initial weights of the inputs are between −init_scale and init_scale; those of higher layers lie in
         ±2√(6/(units below + above)).
     passes : int
         How often fit goes over the data.
     shuffle : bool
         Whether fit learns the rows in random order, a new one in each pass. Otherwise in the given order.
     random_state : int
-        The seed of the first weights and of the random order.
+        The seed of the initial weights and of the random order.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
     def bounds(self) -> Sequence[Bound]:
         return ()
 
-    # --- Weights and their beginning ---
+    # --- Initial weights ---
 
     def _spec(self) -> LearnerSpec:
         return LearnerSpec(
@@ -187,7 +187,7 @@ class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
             )
 
     def _bytes_needed(self, state: ModelState, growth: Growth) -> int:
-        """A class takes a row of each array of the last layer."""
+        """Return the memory after such growth: each class adds a row to each array of the last layer."""
         net, classes = state.updater, len(state.labels) + len(growth.labels)
         tops = net.top, net.top_sums, net.top_pulls
         per_class = sum(8 * array.shape[1] for array in tops if array.ndim == 2 and array.shape[1])
@@ -210,7 +210,7 @@ class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
     # --- Learning ---
 
     def _labels_from_file(self, listed: list[Any], *, rest: str) -> Any:
-        """Return the labels of a file; one label against the rest is two labels."""
+        """Return the labels of a file; one label against the rest counts as two labels."""
         return BinaryLabels(*listed, rest=rest) if rest else ClassLabels(listed)
 
     def _workspace(self, state: ModelState) -> NetworkWorkspace:
@@ -244,18 +244,18 @@ class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
         return (len(state.labels),)
 
     def _build_loop_scorer(self, state: ModelState) -> Callable[[Rows, bool, NDArray[np.float64]], int]:
-        self._make_outputs(state)  # where classes were named before any example came
+        self._make_outputs(state)  # classes were declared before the first example
         net, slots, known, workspace = state.updater, state.features + 1, len(state.labels), self._workspace(state)
         return lambda rows, canonical, out: score_network_rows(net, rows, slots, known, canonical, workspace, out)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """What the output units give, divided by their sum. With cross-entropy each unit estimates the probability of
-        its class; with squared error take it as a score."""
+        """Return the outputs divided by their sum. With cross-entropy each unit estimates the probability of its class;
+        with squared error use them as scores."""
         given = super().decision_function(X)
         return given / given.sum(axis=1, keepdims=True)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """What the output units give; for two classes the second less the first."""
+        """Return the outputs; for two classes the second minus the first."""
         given = super().decision_function(X)
         return given[:, 1] - given[:, 0] if given.shape[1] == 2 else given
 
@@ -267,7 +267,7 @@ class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
         return chosen
 
     def score_one(self, x: Any) -> dict[Any, float]:
-        """What the output unit of each class gives."""
+        """Return the output for each class."""
         return dict(zip(self._require_fitted().labels.known(), self._one(x)[0].tolist(), strict=True))
 
     def predict_one(self, x: Any) -> Any:

@@ -94,11 +94,7 @@ def _test_reason(model: Any, state: OnlineToBatchState) -> StopReason:
 def _test_guarantee(model: Any, state: OnlineToBatchState, about: str) -> ErrorGuarantee:
     if not state.counts[STOP_REASON]:
         return no_guarantee(about, _test_reason(model, state).why)
-    numbers = {
-        "stretch": state.current.number,
-        "test": state.current.target,
-        "epsilon": model.epsilon,
-    }
+    numbers = {"stretch": state.current.number, "test": state.current.target, "epsilon": model.epsilon}
     statement = "(1/ε)·ln(1/δ_i) examples in a row were right, δ_i = δ/(i + 2)²"
     return ErrorGuarantee(about, float(model.epsilon), float(model.delta), statement, numbers, IID_ASSUMPTION)
 

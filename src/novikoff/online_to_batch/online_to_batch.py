@@ -26,19 +26,8 @@ from typing import Any, Literal, Self, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base import internals
 from novikoff.base.estimator import check_choice
-from novikoff.base.internals import (
-    build_loop_scorer,
-    check_settings,
-    count_min_errors,
-    hypothesis_of,
-    is_multiclass,
-    run_settings_of,
-    set_state,
-    spec_of,
-    state_of,
-    trim_state,
-)
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
@@ -117,13 +106,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
         estimator: OnlineClassifier | None = None,
         *,
         method: Literal[
-            "random-stopping",
-            "controlled-testing",
-            "next-stretch",
-            "longest-survivor",
-            "penalised",
-            "average",
-            "vote",
+            "random-stopping", "controlled-testing", "next-stretch", "longest-survivor", "penalised", "average", "vote"
         ] = "longest-survivor",
         epsilon: float = 0.1,
         delta: float = 0.05,
@@ -164,7 +147,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
         return self._inner_learner.tie
 
     def _spec(self) -> LearnerSpec:
-        inner, working = spec_of(self._inner_learner), spec_of(self._working_learner)
+        inner, working = internals.spec_of(self._inner_learner), internals.spec_of(self._working_learner)
         return working._replace(
             loss=inner.loss,
             unseen_weight=None if inner.unseen_weight is None else self._unseen_weight,
@@ -180,7 +163,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
 
     def _unseen_weight(self, state: ModelState) -> float:
         chosen = state if self.method == "vote" else self._chosen_state(state)
-        return spec_of(self._inner_learner).unseen_weight_in(chosen)
+        return internals.spec_of(self._inner_learner).unseen_weight_in(chosen)
 
     def _extra_schemas(self, features: int, present: Collection[str]) -> dict[str, Schema]:
         most = guarantees.find_max_changes(self) if self.method == "next-stretch" else 0
@@ -193,7 +176,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
         check_binary_learner(self.estimator, type(self).__name__)
         check_choice(METHOD_NAMES, method=self.method)
         self._check_learner()
-        check_settings(self._working_learner)
+        internals.check_settings(self._working_learner)
         self._check_settings()
 
     def _check_settings(self) -> None:
@@ -208,7 +191,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
 
     def _check_learner(self) -> None:
         inner = self._inner_learner
-        if is_multiclass(inner):
+        if internals.is_multiclass(inner):
             raise InputError(
                 f"OnlineToBatch takes learners that tell two labels apart by a weight vector, such as Perceptron(), but"
                 f" {inner!r} came."
@@ -285,7 +268,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
     def _chosen_state(self, state: Any) -> ModelState:
         """The learner's own state, with the chosen hypothesis in place of its last one."""
         names = ("ledger", "labels", "features", "names", "kind", "reading", "slot_names", "feature_sample")
-        updater, settings = self._chosen_updater(state), run_settings_of(self._working_learner)
+        updater, settings = self._chosen_updater(state), internals.run_settings_of(self._working_learner)
         return ModelState(updater=updater, settings=settings, **{name: getattr(state, name) for name in names})
 
     @property
@@ -295,7 +278,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
         view.feature_sample = view.feature_sample.copy()
         learner = self._working_learner
         learner = type(learner)(**learner.get_params())
-        set_state(learner, view)
+        internals.set_state(learner, view)
         return learner
 
     @property
@@ -352,15 +335,17 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
         state = self._checked_state()
         learner = self._working_learner
         learner = type(learner)(**learner.get_params())
-        settings = run_settings_of(learner)
+        settings = internals.run_settings_of(learner)
         parts = (state.updater, state.ledger, state.labels, state.features, state.names, state.kind)
-        set_state(learner, ModelState(*parts, settings))
+        internals.set_state(learner, ModelState(*parts, settings))
         found: Sequence[Bound] = learner.bounds()
         return found
 
     def _min_errors(self, rows: Rows, signs: NDArray[np.int8]) -> int | None:
         learner = self.hypothesis_ if self.method != "vote" else self._working_learner
-        found: int | None = count_min_errors(learner, rows, signs) if state_of(learner) is not None else None
+        found: int | None = (
+            internals.count_min_errors(learner, rows, signs) if internals.state_of(learner) is not None else None
+        )
         return found
 
     def describe(self) -> str | None:
@@ -374,7 +359,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
         if self.method == "vote":
             return self._build_vote_scorer(state)
         if self.method == "average":
-            score: Callable[[Rows, bool, NDArray[np.float64]], int] = build_loop_scorer(
+            score: Callable[[Rows, bool, NDArray[np.float64]], int] = internals.build_loop_scorer(
                 self._working_learner, self._chosen_state(state)
             )
             return score
@@ -396,18 +381,18 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
         return score
 
     def _hypothesis(self, state: Any) -> NDArray[np.float64]:
-        weights: NDArray[np.float64] = hypothesis_of(self._working_learner, self._chosen_state(state))
+        weights: NDArray[np.float64] = internals.hypothesis_of(self._working_learner, self._chosen_state(state))
         return weights
 
     # --- Files ---
 
     def _trim_state(self, state: Any) -> Any:
-        return trim_state(self._working_learner, state)
+        return internals.trim_state(self._working_learner, state)
 
     def _extra_arrays(self, state: Any) -> dict[str, NDArray[Any]]:
         chosen = None
         if state.chosen is not None:
-            chosen = trim_state(self._working_learner, self._chosen_state(state))
+            chosen = internals.trim_state(self._working_learner, self._chosen_state(state))
         return state.to_tensors(chosen)
 
     def _state_from_file(self, state: ModelState, tensors: dict[str, NDArray[Any]]) -> OnlineToBatchState:

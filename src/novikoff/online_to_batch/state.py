@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.base.model_state import NO_GROWTH, ModelState
+from novikoff.base.model_state import NO_GROWTH, ModelState, bytes_per_slot, fixed_bytes
 from novikoff.core.hypothesis_log import N_TERMS, HypothesisLog
 from novikoff.core.learning_run import CurrentHypothesis, copy_updater
-from novikoff.core.memory_sizes import bytes_per_slot, fixed_bytes
 from novikoff.core.updaters.base import resize_updater, state_arrays
 from novikoff.memory_limit import Growth, check_size
 from novikoff.schema import (

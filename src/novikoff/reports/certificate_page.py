@@ -7,15 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from novikoff.reports import charts, summary_text
-from novikoff.reports.formatting import (
-    capitalize,
-    format_error_bound,
-    format_number,
-    format_percent,
-    format_slack,
-    format_upper_percent,
-)
+from novikoff.reports import charts, formatting, summary_text
 from novikoff.reports.rendering import render_page
 from novikoff.reports.report_data import ReportData
 from novikoff.reports.weights import FeatureWeight
@@ -31,7 +23,7 @@ def build_page(report: ReportData) -> str:
         "document": document,
         "outcomes": report.outcomes,
         "labels": document["labels"],
-        "learner": capitalize(document["learner"]),
+        "learner": formatting.capitalize(document["learner"]),
         "name": ", ".join([*report.titles[:3], *(["…"] if len(report.titles) > 3 else [])]) or "arrays",
         "titles": report.titles,
         "has_queries": report.outcomes == "queries",
@@ -52,18 +44,20 @@ def build_page(report: ReportData) -> str:
 def list_tiles(report: ReportData) -> Iterator[tuple[str, str, str]]:
     """Yield title, number and note of each tile; title and note name the run or the model that the number is about."""
     seen, best = report.document["observed"], summary_text.select_best_bound(report)
-    error = f"{format_percent(seen['progressive_error'])} of {seen['examples']:,} predictions."
+    error = f"{formatting.format_percent(seen['progressive_error'])} of {seen['examples']:,} predictions."
     note = f"progressive error of the run: {error}{summary_text.describe_first_pass(report)}"
-    yield "Mistakes made while learning", format_number(seen["mistakes"]), note
+    yield "Mistakes made while learning", formatting.format_number(seen["mistakes"]), note
     if best is not None:
         title = f"{str(best['counts']).capitalize()} allowed in this run, at most"
-        yield title, format_number(math.floor(float(best["bound"]))), f"by {best['name']}, nothing assumed"
-        made = f"{format_number(best['observed'])} made" if best["observed"] else "none made"
-        yield "Slack of this run", format_slack(best["slack"]), f"bound ÷ {made}"
+        yield title, formatting.format_number(math.floor(float(best["bound"]))), f"by {best['name']}, nothing assumed"
+        made = f"{formatting.format_number(best['observed'])} made" if best["observed"] else "none made"
+        yield "Slack of this run", formatting.format_slack(best["slack"]), f"bound ÷ {made}"
     promised = report.document.get("hypothesis")
     if promised is not None and promised["delta"] is not None and promised["bound"] < 1.0:
-        confidence = f"on new data, with confidence {format_percent(1.0 - promised['delta'])}, assuming i.i.d."
-        bound = format_upper_percent(promised["bound"])
+        confidence = (
+            f"on new data, with confidence {formatting.format_percent(1.0 - promised['delta'])}, assuming i.i.d."
+        )
+        bound = formatting.format_upper_percent(promised["bound"])
         yield "Error of the saved model", f"≤ {bound}", f"{promised['about'].rstrip(',')}: {confidence}"
 
 
@@ -107,13 +101,15 @@ def _list_guarantee_facts(promised: dict[str, Any] | None) -> dict[str, Any]:
         return {}
     facts = {"method": promised["method"], "chosen": promised.get("chosen"), "stop reason": promised.get("stop_reason")}
     if promised["bound"] is not None:
-        facts["error at most"] = format_error_bound(promised["bound"])
-        facts["confidence"] = None if promised["delta"] is None else format_percent(1.0 - promised["delta"])
+        facts["error at most"] = formatting.format_error_bound(promised["bound"])
+        facts["confidence"] = None if promised["delta"] is None else formatting.format_percent(1.0 - promised["delta"])
         facts |= {"formula": promised["statement"], "assumes": promised["assumes"]}
     facts["examples used"] = promised["examples_used"]
     if promised.get("later"):
         later, wrong = promised["later"], promised["later_mistakes"]
-        facts["wrong on examples after it was frozen"] = f"{wrong:,} of {later:,} ({format_percent(wrong / later)})"
+        facts["wrong on examples after it was frozen"] = (
+            f"{wrong:,} of {later:,} ({formatting.format_percent(wrong / later)})"
+        )
     return {**facts, **promised["numbers"]}
 
 

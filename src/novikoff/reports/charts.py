@@ -147,9 +147,8 @@ def draw_margins(report: ReportData, place: str) -> str:
         low, high, width = find_bar_range(histogram)
         traces += _bar_traces(histogram, (low, high, width), suffix, {str(trace["name"]) for trace in traces})
         place_of = {"domain": [bottom, 1.0 - number / len(rows)], "anchor": f"x{suffix}"}
-        axes[f"yaxis{suffix}"] = plot_theme.build_axis(
-            "examples", rangemode="tozero", **place_of, **_integer_ticks(_max_bar_height(histogram))
-        )
+        ticks = _integer_ticks(max(histogram.rebin(width).counts))
+        axes[f"yaxis{suffix}"] = plot_theme.build_axis("examples", rangemode="tozero", **place_of, **ticks)
         axes[f"xaxis{suffix}"] = plot_theme.build_axis(title, range=[low, high], anchor=f"y{suffix}")
         zero = {"type": "line", "xref": f"x{suffix}", "yref": f"y{suffix} domain", "x0": 0, "x1": 0, "y0": 0, "y1": 1}
         zeros.append({**zero, "line": {"color": TEXT_COLOUR, "width": 1.5}})
@@ -157,10 +156,6 @@ def draw_margins(report: ReportData, place: str) -> str:
     layout["legend"] = LEGEND_ABOVE
     layout["margin"] = {**layout["margin"], "t": 40}
     return plot_theme.render_plot(traces, layout, place)
-
-
-def _max_bar_height(histogram: Histogram) -> int:
-    return max(histogram.rebin(find_bar_range(histogram)[2]).counts)
 
 
 def _integer_ticks(most: int) -> dict[str, Any]:

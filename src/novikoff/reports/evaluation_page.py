@@ -211,16 +211,7 @@ def _classification_cells(result: ClassificationResult) -> dict[str, str]:
     if result.auc is not None:
         cells["AUC"] = _percent(result.auc.value)
         cells["interval of AUC"] = _interval(Interval(result.auc.low, result.auc.high))
-    for head, figure in (
-        ("average precision", result.average_precision),
-        ("log-loss", result.log_loss),
-        ("Brier score", result.brier),
-        ("calibration error", result.calibration_error),
-        ("tree loss", result.tree_loss),
-    ):
-        if figure is not None:
-            cells[head] = f"{figure:.4f}"
-    return cells
+    return cells | {name: f"{figure:.4f}" for name, figure in result.further_figures.items()}
 
 
 def _label_set_cells(result: LabelSetResult) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from novikoff import learner_registry
-from novikoff.base.internals import inner_learner_of, plain_settings_of, scheme_info_of
+from novikoff.base.internals import inner_learner_of, plain_settings_of, scheme_info_of, state_of
 from novikoff.reports.weights import count_sampled_examples, rank_features, read_intercept
 
 
@@ -16,12 +16,18 @@ def describe_model(model: Any, top: int) -> dict[str, Any]:
         "settings": {**plain_settings_of(inner_learner_of(model)), **_scheme_settings(model)},
         "labels": _list_labels(model),
         "features": model.n_features_in_,
+        **_holdout_record(model),
         "ledger": model.ledger_.as_dict() if hasattr(model, "ledger_") else None,
         "weights": _list_weights(model, top),
         "intercept": read_intercept(model),
         "sampled_examples": count_sampled_examples(model),
         "hypothesis": model.describe(),
     }
+
+
+def _holdout_record(model: Any) -> dict[str, Any]:
+    record = getattr(state_of(model), "holdout", None)
+    return {} if record is None else {"holdout": record}
 
 
 def _list_weights(model: Any, top: int) -> list[dict[str, Any]] | None:

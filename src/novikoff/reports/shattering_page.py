@@ -135,10 +135,7 @@ def _set_polygon(one: object | None, ends: tuple[Corner, Corner]) -> list[Corner
     (left, bottom), (right, top) = ends
     if isinstance(one, Box):
         low, high = (tuple(map(float, corner)) for corner in one)
-        x, y = (
-            0.02 * (right - left),
-            0.02 * (top - bottom),
-        )  # enlarge, so that a box around one point is visible
+        x, y = (0.02 * (right - left), 0.02 * (top - bottom))  # enlarge, so that a box around one point is visible
         inside = low[0] <= high[0]
         a, b, c, d = low[0] - x, high[0] + x, low[1] - y, high[1] + y
         return [(a, c), (b, c), (b, d), (a, d)] if inside else []

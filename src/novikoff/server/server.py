@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import ipaddress
 import logging
 import os
 import socket
@@ -22,6 +21,7 @@ from novikoff.server.http.app import ApiHandlers
 from novikoff.server.http.auth import TokenStore
 from novikoff.server.http.connections import build_protocol
 from novikoff.server.http.middleware import Security
+from novikoff.server.http.same_origin import is_loopback_host
 from novikoff.server.models.registry import ModelRegistry
 from novikoff.server.models.served_model import precompile_lines
 from novikoff.server.ops.audit import AuditLog
@@ -153,12 +153,7 @@ def _check_certificate(certificate: str, key: str) -> None:
 
 
 def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_loopback_host(_format_host(host).encode())
 
 
 def _format_host(host: str) -> str:

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from novikoff import InputError, Perceptron, load
 from novikoff._compiled.jit import JIT_DISABLED
 from novikoff.cli.main import main
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.formats.csv import Csv
 from novikoff.data.formats.jsonl import JsonLines
 from novikoff.data.names.hashing import hash_name
-from novikoff.data.options import ReadOptions
 from novikoff.data.reader import DataReader
 from novikoff.distributed import DistributedLearner
 from novikoff.distributed.shards import FileShard

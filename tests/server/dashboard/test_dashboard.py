@@ -239,10 +239,11 @@ def test_the_tile_of_the_bound_is_updated_after_certifying(server: str, window: 
         {"Content-Type": "application/octet-stream"},
     )
     urllib.request.urlopen(request, timeout=60).close()  # noqa: S310
+    uploaded = "it was uploaded as a file.*novikoff certify and the original data"
     tiles = {
         "arow": ("not certified yet", "certified; there is no theorem for this learner", "–"),
         "auto": ("not certified yet", "mistakes at most, in the run of the first 10 examples", r"[\d,]+"),
-        "uploaded": ("it was uploaded as a file.*novikoff certify", "it was uploaded as a file.*novikoff certify", "–"),
+        "uploaded": (uploaded, uploaded, "–"),
     }
     for name, (before, after, number) in tiles.items():
         window.goto(f"{server}/#model/{name}")

@@ -193,22 +193,22 @@ def test_a_challenger_that_grows_too_large_is_stopped_alone(fork_server: ForkSer
 
 
 def test_numbered_features_of_a_model_from_files_are_limited_by_the_largest(tmp_path: Path) -> None:
-    from novikoff.server.models.admission import MemoryAdmission, MemoryDemand, OtherModels
+    from novikoff.server.models.admission import MemoryAdmission, MemoryDemand
     from novikoff.server.models.validation import RequestError
 
     model = Perceptron()
     model.learn_one({1: 1.0}, "a")
     served = ServedModel("m", model, Limits(model_memory=MB), created=0.0)
     admission = MemoryAdmission(served.limits)
-    admission.admit(served, {"5000": 1.0}, "a", MemoryDemand(), OtherModels(0, 1))
+    admission.admit(served, {"5000": 1.0}, "a", MemoryDemand(), {"m": served})
     with pytest.raises(RequestError, match=r"would need 15\.3 GiB") as caught:
-        admission.admit(served, {"2050000000": 1.0}, "a", MemoryDemand(), OtherModels(0, 1))
+        admission.admit(served, {"2050000000": 1.0}, "a", MemoryDemand(), {"m": served})
     assert caught.value.code == "model-too-large"
 
 
 def test_pending_features_and_labels_count_together() -> None:
     """Each entry alone fits; the product of all features and all labels does not."""
-    from novikoff.server.models.admission import MemoryAdmission, MemoryDemand, OtherModels
+    from novikoff.server.models.admission import MemoryAdmission, MemoryDemand
     from novikoff.server.models.validation import RequestError
 
     served = ServedModel("m", create_learner("kesler", KESLER["settings"]), Limits(model_memory=4 * MB), created=0.0)
@@ -216,7 +216,7 @@ def test_pending_features_and_labels_count_together() -> None:
     for x, y in attack():
         share = MemoryDemand()
         try:
-            admission.admit(served, x, y, share, OtherModels(0, 1))
+            admission.admit(served, x, y, share, {"m": served})
         except RequestError:
             refused += 1
         else:

@@ -71,21 +71,14 @@ class ValueWithError(NamedTuple):
 
 
 def evaluate_with_error(
-    program: Any,
-    dots: NDArray[np.float64],
-    left: NDArray[np.float64],
-    right: NDArray[np.float64],
-    terms: int,
+    program: Any, dots: NDArray[np.float64], left: NDArray[np.float64], right: NDArray[np.float64], terms: int
 ) -> ValueWithError:
     """Evaluate K with errors, infinite where nothing is known.
 
     `dots` are the computed x·z; `left` and `right` are ‖x‖² and ‖z‖², in broadcastable shapes; `terms` is the maximum
     number of terms of a row.
     """
-    slip, least = (
-        (terms + 4) * MACHINE_EPSILON,
-        4.0 * (terms + 4) * EXP_ABSOLUTE_ERROR,
-    )  # products may underflow
+    slip, least = ((terms + 4) * MACHINE_EPSILON, 4.0 * (terms + 4) * EXP_ABSOLUTE_ERROR)  # products may underflow
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = np.sqrt(left + least) * np.sqrt(right + least) * (1.0 + 2.0 * slip)
         dot = ValueWithError(dots, slip * sizes + least)

@@ -9,8 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from novikoff.data import formats
-from novikoff.data.formats.base import Format
-from novikoff.data.options import COLLISIONS, MISSING_VALUES, ReadOptions, check_options
+from novikoff.data.formats.base import COLLISIONS, MISSING_VALUES, Format, ReadOptions, check_options
 from novikoff.data.reader import DataReader, check_sources
 from novikoff.errors import InputError
 
@@ -27,10 +26,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--label", metavar="COLUMN", help="column or field of the label: a name, or a number from 1")
     group.add_argument(
-        "--text",
-        metavar="COLUMN",
-        action="append",
-        help="column or field (or a,b,…) of text, whose words are features",
+        "--text", metavar="COLUMN", action="append", help="column or field (or a,b,…) of text, whose words are features"
     )
     group.add_argument("--ignore", metavar="COLUMN", action="append", help="column (or a,b,…) to leave out")
     group.add_argument("--columns", metavar="COLUMN", action="append", help="columns that are features (default: all)")

@@ -10,19 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from novikoff import learner_registry
+from novikoff import learner_registry, model_factory
 from novikoff.base.internals import inner_learner_of, scheme_info_of, setting_defaults_of
 from novikoff.cli.options.run_options import RUN_SETTINGS
 from novikoff.cli.output.formatter import CommandParser
 from novikoff.errors import InputError, NovikoffError
-from novikoff.model_factory import (
-    BATCH_SCHEMES,
-    CLASS_SETTINGS,
-    DEFAULT_LEARNER,
-    ENSEMBLE_SETTINGS,
-    STABLE_LEARNER,
-    ModelSettings,
-)
 
 SCHEME_ALIASES = {"ova": "one-vs-all", "ava": "all-vs-all", "ecoc": "output-code"}
 SCHEME_CHOICES = (
@@ -36,7 +28,7 @@ SCHEME_CHOICES = (
     "query-ranking",
     "online-bagging",
     "online-boosting",
-    *BATCH_SCHEMES,
+    *model_factory.BATCH_SCHEMES,
     *SCHEME_ALIASES,
 )
 METHODS = {
@@ -57,11 +49,11 @@ SETTING_PREFIX = "setting_"
 # --- The model that the options describe ---
 
 
-def read_model_settings(options: argparse.Namespace) -> ModelSettings:
+def read_model_settings(options: argparse.Namespace) -> model_factory.ModelSettings:
     """Return what the options say of the model; InputError where they contradict each other."""
-    scheme = get_scheme_name(options)
-    online_to_batch = collect_method_settings(options)
-    batch_scheme = scheme in BATCH_SCHEMES
+    scheme = named_scheme(options)
+    online_to_batch = given_method_settings(options)
+    batch_scheme = scheme in model_factory.BATCH_SCHEMES
     for option in ("online_to_batch", "kernel_form") if batch_scheme else ():
         if getattr(options, option) is not None:
             raise InputError(f"{flag(option)} has no meaning for {options.multiclass}: leave it out.")
@@ -74,7 +66,7 @@ def read_model_settings(options: argparse.Namespace) -> ModelSettings:
     elif scheme not in (None, "binary"):
         raise InputError(f"--online-to-batch is for two labels: leave out --multiclass {options.multiclass}.")
     two_labels = bool(options.online_to_batch or (options.positive_label and not batch_scheme))
-    return ModelSettings(
+    return model_factory.ModelSettings(
         options.learner,
         collect_learner_settings(options),
         "binary" if two_labels else scheme,
@@ -111,7 +103,7 @@ def collect_learner_settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def collect_scheme_settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of the scheme or ensemble that the user gave."""
-    return _collect_options(options, (*CLASS_SETTINGS, *ENSEMBLE_SETTINGS))
+    return _given(options, (*model_factory.CLASS_SETTINGS, *model_factory.ENSEMBLE_SETTINGS))
 
 
 def collect_method_settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -212,7 +204,7 @@ def find_learner_name(arguments: Sequence[str], default: str | None = None) -> s
     first.add_argument("--online-to-batch")
     first.add_argument("--resume")
     known, _ = first.parse_known_args([a for a in arguments if a not in ("-h", "--help")])
-    default = default or (STABLE_LEARNER if known.online_to_batch else DEFAULT_LEARNER)
+    default = default or (model_factory.STABLE_LEARNER if known.online_to_batch else model_factory.DEFAULT_LEARNER)
     name: str = _read_resumed_learner(known.resume) if known.resume else known.learner or default
     return name if name in learner_registry.names() else default
 
@@ -232,7 +224,7 @@ def _read_resumed_learner(path: str) -> str:
         model = load_learner(path)
         return learner_registry.name_of(type(inner_learner_of(model)))
     except NovikoffError:  # reported when the file is loaded for learning
-        return DEFAULT_LEARNER
+        return model_factory.DEFAULT_LEARNER
 
 
 def add_learner_settings(parser: argparse.ArgumentParser, name: str) -> None:

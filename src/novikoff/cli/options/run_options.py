@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import sys
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from novikoff.cli import signals
 from novikoff.cli.options.data_options import is_stream
-from novikoff.data.reader import is_builtin
 from novikoff.data.shuffle.permutation import MAX_SEED
 from novikoff.errors import InputError
-from novikoff.memory_limit import COMMAND_LINE_OPTION, limit_memory, parse_size
+from novikoff.memory_limit import COMMAND_LINE_OPTION, parse_size
 
 if TYPE_CHECKING:
     from novikoff.data.labels.label_order import LabelOrder
     from novikoff.data.reader import DataReader
+    from novikoff.data.shuffle.external import Shuffler
 
 SECONDS_BETWEEN_LINES = 5.0
 RUN_SETTINGS = ("random_state", "shuffle")
@@ -53,12 +51,10 @@ def parse_random_state(text: str) -> int:
     return int(text)
 
 
-def resolve_shuffle(options: argparse.Namespace) -> None:
-    """Decide whether the examples are shuffled; InputError for data that can't be shuffled."""
-    if options.shuffle is None:
-        options.shuffle = all(map(is_builtin, options.data))
+def check_shuffle(options: argparse.Namespace) -> None:
+    """Raise InputError for data that can't be shuffled."""
     streams = [title for title in options.data if is_stream(title)]
-    if options.shuffle and streams:
+    if streams:
         name = "standard input" if streams[0] == "-" else streams[0]
         raise InputError(
             f"{name}: --shuffle needs a file: every pass reads all examples before it learns the first one, and a"
@@ -66,15 +62,13 @@ def resolve_shuffle(options: argparse.Namespace) -> None:
         )
 
 
-def order_warnings(order: LabelOrder | None, options: argparse.Namespace) -> list[str]:
-    """Return a warning if equal labels follow each other in long runs, which makes results doubtful."""
-    if order is None or not order.is_sorted:
-        return []
+def describe_sorted_labels(order: LabelOrder, options: argparse.Namespace) -> str:
+    """Return the warning that equal labels follow each other in long runs, which makes results doubtful."""
     first, *others = ("standard input" if title == "-" else title for title in options.data)
     subject = f"{first} with {len(others)} more" if others else first
     streams = any(is_stream(title) for title in options.data)
     advice = "Shuffle the lines first, for example with shuf." if streams else "Use --shuffle."
-    return [f"{order.describe(subject)} {advice}"]
+    return f"{order.describe(subject)} {advice}"
 
 
 def shuffle_reading(reading: DataReader, options: argparse.Namespace, *, ranking: bool) -> None:
@@ -85,16 +79,13 @@ def shuffle_reading(reading: DataReader, options: argparse.Namespace, *, ranking
     reading.shuffler = Shuffler(options.random_state or 0, queries=not ranking, watcher=watcher)
 
 
-def describe_run(reading: DataReader) -> dict[str, Any]:
-    """Return the summary of a shuffled run; an empty one for the original order."""
-    if reading.shuffler is None:
-        return {}
-    used = reading.shuffler
-    return {"shuffle": {"random_state": used.seed, "rows": used.rows, "temporary_bytes": used.temporary_bytes}}
+def describe_shuffle(used: Shuffler) -> dict[str, Any]:
+    """Return the summary of a shuffled run."""
+    return {"random_state": used.seed, "rows": used.rows, "temporary_bytes": used.temporary_bytes}
 
 
 def summary_line(about: dict[str, Any]) -> str:
-    """Return the text for the result of `describe_run`."""
+    """Return the text for the result of `describe_shuffle`."""
     size = about["temporary_bytes"]
     return f"random state {about['random_state']}" + (f", {format_megabytes(size)} of temporary files" if size else "")
 
@@ -125,27 +116,12 @@ class ShuffleProgressLine:
 
 def add_max_model_memory(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
-        COMMAND_LINE_OPTION,
-        metavar="SIZE",
-        help=f"maximum memory of a model, such as 512M or 2G (default: {default})",
+        COMMAND_LINE_OPTION, metavar="SIZE", help=f"maximum memory of a model, such as 512M or 2G (default: {default})"
     )
 
 
-def limit_model_memory(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
-    """Wrap the function of a command so that its models respect --max-model-memory."""
-
-    @functools.wraps(run)
-    def run_with_limit(options: argparse.Namespace) -> int:
-        with limit_memory(max_model_memory(options)):
-            return run(options)
-
-    return run_with_limit
-
-
-def max_model_memory(options: argparse.Namespace) -> int | None:
-    """Return the limit in bytes; None for the default."""
-    if options.max_model_memory is None:
-        return None
+def max_model_memory(options: argparse.Namespace) -> int:
+    """Return the given limit in bytes."""
     try:
         return parse_size(options.max_model_memory)
     except InputError as problem:

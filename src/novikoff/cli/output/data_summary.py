@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from novikoff.cli.options.data_options import is_stream
-from novikoff.data.options import ReadOptions
+from novikoff.data.formats.base import ReadOptions
 from novikoff.data.reader import DataReader, check_sources
 
 MAX_CLASSES_SHOWN = 6

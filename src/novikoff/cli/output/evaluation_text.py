@@ -50,15 +50,7 @@ def _format_classification(result: ClassificationResult, by: str | None) -> list
     if result.auc is not None:
         ends = format_interval(Interval(result.auc.low, result.auc.high), result.confidence)
         lines.append(_line("AUC", f"{100.0 * result.auc.value:.2f} %", f"{ends}, asymptotic"))
-    for name, figure in (
-        ("average precision", result.average_precision),
-        ("log-loss", result.log_loss),
-        ("Brier score", result.brier),
-        ("calibration error", result.calibration_error),
-        ("tree loss", result.tree_loss),
-    ):
-        if figure is not None:
-            lines.append(_line(name, f"{figure:.4f}"))
+    lines += [_line(name, f"{figure:.4f}") for name, figure in result.further_figures.items()]
     lines += ["", *_class_table(result.per_class, {"macro": result.macro, "weighted": result.weighted})]
     if len(result.classes) <= MAX_CONFUSION_CLASSES:
         lines += ["", "confusion (a row for each true class, a column for each predicted class)"]

@@ -1,18 +1,19 @@
-"""The progressive error of a run: lines on stderr at 1, 2, 4, 8 … examples, and lines of the summary."""
+"""Progress on stderr: the progressive error at 1, 2, 4, 8 … examples, or lines with the time."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 
+from novikoff.cli import signals
 from novikoff.ledger import Ledger
 
 
 class TrainingProgress:
     """Prints mistakes, progressive error so far and since the last line, and the rate."""
 
-    def __init__(self, *, quiet: bool, already: int = 0, mistakes: int = 0) -> None:
-        self.quiet = quiet
+    def __init__(self, *, already: int = 0, mistakes: int = 0) -> None:
         self.began = time.perf_counter()
         self.start = already
         self.next = self.start + 1
@@ -20,11 +21,11 @@ class TrainingProgress:
 
     def examples_until_line(self, ledger: Ledger) -> int:
         """Return how many examples to learn before the next line is due."""
-        return sys.maxsize if self.quiet else self.next - ledger.examples
+        return self.next - ledger.examples
 
     def show(self, ledger: Ledger) -> None:
         """Print a line if one is due."""
-        if self.quiet or ledger.examples < self.next:
+        if ledger.examples < self.next:
             return
         if self.next == self.start + 1:
             print("    examples    mistakes  progressive error   since last   examples/s", file=sys.stderr)
@@ -38,20 +39,13 @@ class TrainingProgress:
         self.next = self.start + 2 * (self.next - self.start)
 
 
-def progressive_error_lines(mistakes: int, examples: int, first_pass: dict[str, int] | None = None) -> list[str]:
-    """Return the line for the progressive error of a run and, over several passes, that of the first pass alone.
+def elapsed_time_printer(*, quiet: bool) -> Callable[[str], None]:
+    """Return a function that prints a line with the elapsed time, unless `quiet`, and raises KeyboardInterrupt."""
+    began = time.perf_counter()
 
-    >>> print("\\n".join(progressive_error_lines(6, 60, {"mistakes": 4, "examples": 20})))
-    error       0.1000   (progressive error of the run: 6 of 60 predictions made while learning were wrong)
-    first pass  0.2000   (progressive error: 4 of 20 predictions; later passes have seen the labels)
-    """
-    made = f"{mistakes:,} of {examples:,} predictions made while learning were wrong"
-    lines = [f"error       {mistakes / max(examples, 1):.4f}   (progressive error of the run: {made})"]
-    if first_pass is not None:
-        wrong, seen = first_pass["mistakes"], first_pass["examples"]
-        share = wrong / max(seen, 1)
-        lines.append(
-            f"first pass  {share:.4f}   (progressive error: {wrong:,} of {seen:,} predictions; later passes have seen"
-            " the labels)"
-        )
-    return lines
+    def report(line: str) -> None:
+        signals.raise_if_interrupted()
+        if not quiet:
+            print(f"{time.perf_counter() - began:6.1f} s   {line}", file=sys.stderr)
+
+    return report

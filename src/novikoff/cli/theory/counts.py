@@ -7,13 +7,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from novikoff.cli.theory.common import (
-    add_finite_class_options,
-    add_topic,
-    parse_class_size,
-    print_answer,
-    read_class_size,
-)
+from novikoff.cli.theory import common
 from novikoff.errors import InputError
 from novikoff.theory import binomial
 from novikoff.theory.directed_rounding import decimal_above, float_above, to_fraction
@@ -35,19 +29,21 @@ MAX_JSON_DIGITS = 4000
 
 def add_topics(topics: Any) -> None:
     about = "the error of one hypothesis from its mistakes on fresh examples, exactly, beside Hoeffding's bound"
-    parser = add_topic(topics, "binomial", about, _answer_binomial, BINOMIAL_EXAMPLES)
+    parser = common.add_topic(topics, "binomial", about, _answer_binomial, BINOMIAL_EXAMPLES)
     parser.add_argument("--mistakes", metavar="K", type=int, required=True, help="k, the number of mistakes")
     parser.add_argument("--examples", metavar="M", type=int, help="m, the number of examples")
     parser.add_argument("--epsilon", metavar="E", type=float, help="ε, the error that is claimed")
     parser.add_argument("--delta", metavar="P", type=float, help="δ, the probability to fail")
-    parser = add_topic(topics, "size", "the number of hypotheses of a class", _answer_size, SIZE_EXAMPLES)
-    add_finite_class_options(parser)
-    parser = add_topic(
+    parser = common.add_topic(topics, "size", "the number of hypotheses of a class", _answer_size, SIZE_EXAMPLES)
+    common.add_finite_class_options(parser)
+    parser = common.add_topic(
         topics, "mistakes", "the number of mistakes that a theorem allows", _answer_mistakes, _mistake_examples()
     )
     parser.add_argument("theorem", metavar="THEOREM", choices=tuple(MISTAKE_BOUNDS), help="see below")
     for name in dict.fromkeys(name for law in MISTAKE_BOUNDS.values() for name in law.parameters):
-        value_type: Any = parse_class_size if name == "hypotheses" else int if name in INTEGER_PARAMETERS else float
+        value_type: Any = (
+            common.parse_class_size if name == "hypotheses" else int if name in INTEGER_PARAMETERS else float
+        )
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(
             option, metavar="X", type=value_type, default=argparse.SUPPRESS, dest=name, help=SYMBOLS[name]
@@ -100,7 +96,7 @@ def _answer_binomial(options: argparse.Namespace) -> int:
     else:
         return _answer_interval(options, k, many, delta)
     lines = (sentence, f"formula     {BINOMIAL_FORMULA}", f"source      {BINOMIAL_SOURCE}")
-    print_answer(
+    common.print_answer(
         options, "\n".join(lines), {"law": "binomial", **about, "sentence": sentence, "formula": BINOMIAL_FORMULA}
     )
     return 0
@@ -128,12 +124,12 @@ def _answer_interval(options: argparse.Namespace, k: int, many: int, delta: floa
         f"source      {BINOMIAL_SOURCE}",
     )
     about = {"law": "binomial", "asked": "error", "value": high, "lower": low, "hoeffding": rough}
-    print_answer(options, "\n".join(lines), {**about, "sentence": sentence, "formula": BINOMIAL_FORMULA})
+    common.print_answer(options, "\n".join(lines), {**about, "sentence": sentence, "formula": BINOMIAL_FORMULA})
     return 0
 
 
 def _answer_size(options: argparse.Namespace) -> int:
-    size = read_class_size(options)
+    size = common.read_class_size(options)
     name = CLASSES[options.named].about if options.named else "the class"
     least = "at most " if size.bound else ""
     written = size.exact is not None and size.exact.bit_length() < 200
@@ -148,7 +144,7 @@ def _answer_size(options: argparse.Namespace) -> int:
     exactly = size.exact if size.exact is not None and size.log10 < MAX_JSON_DIGITS else None
     logs = {key: _json_number(value) for key, value in (("log2", size.log2), ("ln", size.ln))}
     about = {"class": options.named, "formula": size.formula, "bound": size.bound, "size": exactly, **logs}
-    print_answer(options, "\n".join(lines), {**about, "sentence": sentence})
+    common.print_answer(options, "\n".join(lines), {**about, "sentence": sentence})
     return 0
 
 
@@ -175,5 +171,5 @@ def _json_number(value: Any) -> float | int | str:
 def _answer_mistakes(options: argparse.Namespace) -> int:
     every = {name for law in MISTAKE_BOUNDS.values() for name in law.parameters}
     found = allowed(options.theorem, **{name: value for name, value in vars(options).items() if name in every})
-    print_answer(options, found, found.as_dict())
+    common.print_answer(options, found, found.as_dict())
     return 0

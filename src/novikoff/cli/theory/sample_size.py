@@ -7,14 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from novikoff.cli.output.model_output import check_writable
-from novikoff.cli.theory.common import (
-    add_dimension_options,
-    add_finite_class_options,
-    add_topic,
-    print_answer,
-    read_class_size,
-    read_dimension,
-)
+from novikoff.cli.theory import common
 from novikoff.errors import InputError
 from novikoff.theory.class_size import ClassSize
 from novikoff.theory.formula_text import format_integer
@@ -29,11 +22,11 @@ EXAMPLE_CLASS_OPTIONS = {
 
 def add_topics(topics: Any) -> None:
     for name, law in SAMPLE_SIZE_BOUNDS.items():
-        parser = add_topic(topics, name, law.about, _answer, _build_examples(law))
+        parser = common.add_topic(topics, name, law.about, _answer, _build_examples(law))
         if law.of == "hypotheses":
-            add_finite_class_options(parser)
+            common.add_finite_class_options(parser)
         elif law.of == "dimension":
-            add_dimension_options(parser)
+            common.add_dimension_options(parser)
         for option, metavar, value_type, text in (
             ("examples", "M", int, "m, the number of examples"),
             ("epsilon", "E", float, "ε, the error, between 0 and 1"),
@@ -62,17 +55,17 @@ def _answer(options: argparse.Namespace) -> int:
     given = {"examples": options.examples, "epsilon": options.epsilon, "delta": options.delta}
     if None not in given.values():
         found = check(law.name, **given, **class_params)
-        print_answer(options, found.sentence, {"law": law.name, **found.as_dict()})
+        common.print_answer(options, found.sentence, {"law": law.name, **found.as_dict()})
         return 0 if found.enough else 1
     answer = ask(law.name, **given, **class_params)
-    print_answer(options, answer, answer.as_dict())
+    common.print_answer(options, answer, answer.as_dict())
     return 0
 
 
 def _read_class(options: argparse.Namespace, law: SampleSizeBound) -> dict[str, Any]:
     if law.of == "hypotheses":
-        return {"hypotheses": read_class_size(options)}
-    return {"dimension": read_dimension(options, at_most=not law.necessary)} if law.of else {}
+        return {"hypotheses": common.read_class_size(options)}
+    return {"dimension": common.read_dimension(options, at_most=not law.necessary)} if law.of else {}
 
 
 def _answer_table(options: argparse.Namespace, law: SampleSizeBound, class_params: dict[str, Any]) -> int:
@@ -91,7 +84,7 @@ def _answer_table(options: argparse.Namespace, law: SampleSizeBound, class_param
         "formula": law.directions["examples"].formula,
         "table": [{"epsilon": epsilon, "examples": many} for epsilon, many in rows],
     }
-    print_answer(options, "\n".join(lines), about)
+    common.print_answer(options, "\n".join(lines), about)
     return 0
 
 

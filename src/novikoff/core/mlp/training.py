@@ -23,14 +23,7 @@ from novikoff.core.mlp.network import (
 )
 from novikoff.core.updaters.base import max_sq_norm
 from novikoff.data.rows import Rows, end_term, first_term, indices_sorted, row_sq_norm, weight_slot
-from novikoff.ledger import (
-    LedgerCounters,
-    count_example,
-    count_loss,
-    count_mistake,
-    count_sample_weight,
-    count_update,
-)
+from novikoff.ledger import LedgerCounters, count_example, count_loss, count_mistake, count_sample_weight, count_update
 
 
 @compiled

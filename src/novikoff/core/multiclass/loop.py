@@ -40,14 +40,7 @@ from novikoff.core.updaters.base import (
     norm,
 )
 from novikoff.data.rows import Rows, indices_sorted, row_sq_norm
-from novikoff.ledger import (
-    LedgerCounters,
-    count_example,
-    count_loss,
-    count_mistake,
-    count_sample_weight,
-    count_update,
-)
+from novikoff.ledger import LedgerCounters, count_example, count_loss, count_mistake, count_sample_weight, count_update
 
 # Entries of ColumnCounters.counts.
 N_CLASSES, NEW_CLASS_EXAMPLES, VIOLATIONS = 0, 1, 2

@@ -9,10 +9,8 @@ MAX_SHOWN_LABELS = 3
 CLASSIFIER_ADVICE = "These learners classify, they don't predict numbers."
 
 
-def find_class_count_doubt(distinct: Sequence[str], rows: int, column: str | None = None) -> str | None:
-    """Return a warning where the first rows have more than MANY_CLASSES labels; `column` is the label of a table."""
-    if len(distinct) <= MANY_CLASSES:
-        return None
+def describe_many_classes(distinct: Sequence[str], rows: int, column: str | None = None) -> str:
+    """Return the warning for first rows with more than MANY_CLASSES labels; `column` is the label of a table."""
     shown = ", ".join(distinct[:MAX_SHOWN_LABELS])
     if column is None:
         return (

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from novikoff.data.formats.class_count import find_class_count_doubt
+from novikoff.data.formats.class_count import MANY_CLASSES, describe_many_classes
 from novikoff.data.formats.csv_sniffer import MISSING_PATTERN, NUMBER_PATTERN, NUMERIC_PATTERN
 from novikoff.data.names.column_names import join_names
 
@@ -192,8 +192,11 @@ def _is_arithmetic_sequence(values: Sequence[bytes]) -> bool:
 
 def find_label_doubts(column: SurveyedColumn) -> list[str]:
     """Return warnings about the label column."""
-    many = find_class_count_doubt([format_value(value) for value in column.distinct], len(column.present), column.name)
-    found = [] if many is None else [many]
+    found = []
+    if len(column.distinct) > MANY_CLASSES:
+        found.append(
+            describe_many_classes([format_value(value) for value in column.distinct], len(column.present), column.name)
+        )
     numbers = sum(1 for value in column.present if NUMBER_PATTERN.fullmatch(value))
     if 0 < numbers < len(column.present):
         odd = next(value for value in column.present if not NUMBER_PATTERN.fullmatch(value))

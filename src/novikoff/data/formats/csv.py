@@ -21,19 +21,9 @@ from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uninitialised
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.byte_scan import PADDING_BYTES
-from novikoff.data.formats import csv_sniffer
+from novikoff.data.formats import csv_rows, csv_sniffer
 from novikoff.data.formats.base import BadLine, ParsedBlock
 from novikoff.data.formats.column_survey import survey_columns
-from novikoff.data.formats.csv_rows import (
-    ABSENT,
-    INDICATE,
-    NO_LABEL,
-    NUMERIC,
-    HashedRows,
-    NumericRows,
-    SelectedRows,
-    parse_records,
-)
 from novikoff.data.formats.csv_tokenizer import NO_QUOTE, NO_STRAYS, QUOTE, find_cells, find_last_record_end
 from novikoff.data.formats.ngrams import NoNgrams, allocate_workspace, count_max_terms
 from novikoff.data.formats.table_base import TableFormat, TableParser, resolve_columns
@@ -73,10 +63,12 @@ class CsvParser(TableParser):
         self.marks = uninitialised(size + 80, "uint32")
         self.ends, self.lines, self.strays = (uninitialised(records, "int64") for _ in range(3))
         self.out = self.allocate_output(rows)._replace(problems=uninitialised((records, 5), "int64"))
-        self.target = places.index(self.table.target) if self.table.target in places else ABSENT
-        self.weight = ABSENT if self.table.weight is None or not self.has_weights() else places.index(self.table.weight)
+        self.target = places.index(self.table.target) if self.table.target in places else csv_rows.ABSENT
+        self.weight = (
+            csv_rows.ABSENT if self.table.weight is None or not self.has_weights() else places.index(self.table.weight)
+        )
         if self.table.hash_bits is not None:
-            self.into: NumericRows | SelectedRows | HashedRows = self._build_hashed_rows(size, rows)
+            self.into: csv_rows.NumericRows | csv_rows.SelectedRows | csv_rows.HashedRows = self._hashed(size, rows)
         else:
             self.into = self._build_numeric_rows(size) if self._is_plain() else self._build_selected_rows(rows)
 
@@ -84,18 +76,20 @@ class CsvParser(TableParser):
         """Return whether all columns of the file but the label are features, in table order."""
         return [c for c in self.places if c != self.table.target] == self.table.features
 
-    def _build_numeric_rows(self, size: int) -> NumericRows:
+    def _numbers(self, size: int) -> csv_rows.NumericRows:
         # Without a label column, numbers end where the label would be if it were the last column.
-        target = self.width if self.target == ABSENT else self.target
-        return NumericRows(uninitialised(size + 16, "float32"), self.width + 1, target, self.missing_policy, self.quote)
+        target = self.width if self.target == csv_rows.ABSENT else self.target
+        return csv_rows.NumericRows(
+            uninitialised(size + 16, "float32"), self.width + 1, target, self.missing_policy, self.quote
+        )
 
-    def _build_selected_rows(self, rows: int) -> SelectedRows:
+    def _chosen(self, rows: int) -> csv_rows.SelectedRows:
         place = {c: k for k, c in enumerate(self.table.features)}
-        kinds = self._list_column_types()
-        return SelectedRows(
+        kinds = self._kinds()
+        return csv_rows.SelectedRows(
             values=uninitialised(rows * self.width + 16, "float32"),
             width=self.width,
-            places=buffers.array([place.get(c, ABSENT) for c in self.places], "int64"),
+            places=buffers.array([place.get(c, csv_rows.ABSENT) for c in self.places], "int64"),
             numeric_mask=_build_numeric_mask(kinds),
             numbers=buffers.zeros(len(kinds) + 8, "float32"),
             missing=self.missing_policy,
@@ -105,9 +99,9 @@ class CsvParser(TableParser):
     def _list_column_types(self) -> NDArray[np.uint8]:
         return buffers.array([self.table.column_type(c) for c in self.places], "uint8")
 
-    def _build_hashed_rows(self, size: int, rows: int) -> HashedRows:
-        table, kinds = self.table, self._list_column_types()
-        there = [c for c in table.features if c in self.places or self.missing_policy == INDICATE]
+    def _hashed(self, size: int, rows: int) -> csv_rows.HashedRows:
+        table, kinds = self.table, self._kinds()
+        there = [c for c in table.features if c in self.places or self.missing_policy == csv_rows.INDICATE]
         lacking = sum(c not in self.places for c in there)
         terms = (
             size
@@ -115,7 +109,7 @@ class CsvParser(TableParser):
             + rows * lacking
             + (count_max_terms(size, table.word_ngrams, table.char_ngrams) if table.texts else 0)
         )
-        return HashedRows(
+        return csv_rows.HashedRows(
             to=self.allocate_terms(terms),
             starts=buffers.zeros(rows + 1, "int64"),
             kinds=kinds,
@@ -140,7 +134,7 @@ class CsvParser(TableParser):
     def problem(self, line: int, reason: int, column: int, found: str) -> BadLine:
         """Return a bad line with its message; `column` counts the columns of the file."""
         places = self._current_places()
-        known = self.table.target if reason == NO_LABEL else places[column] if column < len(places) else 0
+        known = self.table.target if reason == csv_rows.NO_LABEL else places[column] if column < len(places) else 0
         return super().problem(line, reason, known, found)
 
     def parse(self, block: TextBlock) -> ParsedBlock:
@@ -154,13 +148,13 @@ class CsvParser(TableParser):
             text, PADDING_BYTES, block.stop, self.delimiter, self.quote, self.marks[1:], self.ends, self.lines,
             self.strays,
         )  # fmt: skip
-        rows, wrong = parse_records(
+        rows, wrong = csv_rows.parse_records(
             text, self.marks, self.ends, self.lines, self.strays, count, odd, unended,
             self.cells, self.target, numeric, self.weight, self.unlabelled, self.quote, into, out,
         )  # fmt: skip
         return ParsedBlock(
             rows=Sparse(into.starts[: rows + 1], into.to.indices, into.to.values)
-            if isinstance(into, HashedRows)
+            if isinstance(into, csv_rows.HashedRows)
             else Dense(into.values[: rows * self.width], self.width),
             keys=out.keys[:rows],
             label=self.label(block, out.keys[:rows], lambda i: out.labels[i].tolist()),
@@ -169,8 +163,10 @@ class CsvParser(TableParser):
             lines=lines,
             features=1 << table.hash_bits if table.hash_bits else self.width,
             problems=self.problems(block, out, wrong),
-            hashes=into.to.hashes[: len(into.to.spans)] if isinstance(into, HashedRows) else buffers.zeros(0, "uint64"),
-            spans=into.to.spans if isinstance(into, HashedRows) else buffers.zeros((0, 4), "int64"),
+            hashes=into.to.hashes[: len(into.to.spans)]
+            if isinstance(into, csv_rows.HashedRows)
+            else buffers.zeros(0, "uint64"),
+            spans=into.to.spans if isinstance(into, csv_rows.HashedRows) else buffers.zeros((0, 4), "int64"),
             numbers=out.keys[:rows].view("float64") if numeric else None,
         )
 
@@ -298,7 +294,7 @@ def _build_numeric_mask(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return one bit per column, the first in the lowest bit: whether it is numeric."""
     bits = bytearray((len(kinds) + 7) // 8)
     for k, kind in enumerate(kinds.tolist()):
-        bits[k // 8] |= (kind == NUMERIC) << k % 8
+        bits[k // 8] |= (kind == csv_rows.NUMERIC) << k % 8
     return buffers.array(list(bits), "uint8")
 
 

@@ -11,14 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from novikoff.data.formats.column_survey import (
-    MAX_SURVEYED_ROWS,
-    MIN_SURVEYED_ROWS,
-    SurveyedColumn,
-    format_value,
-    format_with_values,
-    suggest_label,
-)
+from novikoff.data.formats import column_survey
 from novikoff.data.formats.csv_sniffer import is_label_name
 from novikoff.data.names.column_names import join_names
 from novikoff.errors import InputError
@@ -31,7 +24,7 @@ MAX_LISTED_FIELDS = 30
 MAX_LISTED_PATHS = 6
 
 
-class SurveyedField(SurveyedColumn):
+class SurveyedField(column_survey.SurveyedColumn):
     """The values of one top-level field in the sample; null counts as an empty value."""
 
     def __init__(self, name: str, values: list[Any]) -> None:
@@ -56,7 +49,7 @@ class JsonSurvey:
         """All top-level fields, in order of first appearance."""
         return list(dict.fromkeys(name for obj in self.objects for name in obj))
 
-    def is_in_all_objects(self, column: SurveyedColumn) -> bool:
+    def in_all_objects(self, column: column_survey.SurveyedColumn) -> bool:
         """Return whether all objects have this field."""
         return len(column.values) == len(self.objects)
 
@@ -72,7 +65,7 @@ class LabelField:
         self.path = path
         sets = [value if isinstance(value, list) else [value] for value in values]
         self.members = [label for labels in sets for label in labels if isinstance(label, str | int | float)]
-        self.column = SurveyedColumn(
+        self.column = column_survey.SurveyedColumn(
             path, tuple(b"" if isinstance(value, list) else _format_cell(value) for value in values)
         )
         """The labels as a column of a table."""
@@ -88,8 +81,8 @@ class LabelField:
             return []
         odd = next(label for label in self.members if isinstance(label, str))
         return [
-            f"the label {self.path!r} has numbers and strings, such as {format_value(_format_cell(odd))}: all are"
-            " read as strings."
+            f"the label {self.path!r} has numbers and strings, such as"
+            f" {column_survey.format_value(_format_cell(odd))}: all are read as strings."
         ]
 
 
@@ -97,7 +90,9 @@ def survey_objects(head: bytes) -> JsonSurvey:
     """Sample the first lines; lines that are not objects are skipped here and reported when they are parsed."""
     lines = [line for line in head.split(b"\n") if line.strip()]
     first = next((obj for obj in map(_parse_object, lines) if obj is not None), {})
-    most = max(MIN_SURVEYED_ROWS, min(MAX_SURVEYED_ROWS, MAX_SURVEYED_VALUES // max(1, len(first))))
+    most = max(
+        column_survey.MIN_SURVEYED_ROWS, min(column_survey.MAX_SURVEYED_ROWS, MAX_SURVEYED_VALUES // max(1, len(first)))
+    )
     some = [_parse_object(line) for line in lines[:: max(1, len(lines) // most)][:most]]
     found = JsonSurvey([obj for obj in some if obj is not None] or [first])
     values: dict[str, list[Any]] = {}
@@ -120,11 +115,11 @@ def find_label_field(survey: JsonSurvey, title: str) -> str:
     if named:
         several = ", ".join(map(repr, named))
         raise InputError(f"{title}: the fields {several} are all named as labels are: choose one with --label.")
-    scalars = {column.name: format_with_values(column) for column in survey.fields}
+    scalars = {column.name: column_survey.format_with_values(column) for column in survey.fields}
     shown = [scalars.get(name, f"{name} (nested)") for name in survey.names]
     raise InputError(
         f"{title}: which field is the label? None is named label, class, target or y: use --label FIELD."
-        f" {suggest_label(survey.fields)}The fields are {join_names(shown, MAX_LISTED_FIELDS)}."
+        f" {column_survey.suggest_label(survey.fields)}The fields are {join_names(shown, MAX_LISTED_FIELDS)}."
     )
 
 

@@ -30,50 +30,22 @@ from novikoff._compiled import buffers
 from novikoff._compiled.buffers import uint64
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.byte_scan import PADDING_BYTES
-from novikoff.data.formats.base import BadLine, Format, ParsedBlock, Parser, format_excerpt
+from novikoff.data.formats import json_survey, ngrams
+from novikoff.data.formats.base import BadLine, Format, ParsedBlock, Parser, check_roles, format_excerpt
 from novikoff.data.formats.column_survey import build_feature_notes, determines_label, find_feature_doubts
+from novikoff.data.formats.json import parser
 from novikoff.data.formats.json.fields import NoFieldRoles
 from novikoff.data.formats.json.names import list_feature_names
-from novikoff.data.formats.json.parser import (
-    IS_ABSENT,
-    IS_FALSE,
-    IS_LIST,
-    IS_NUMBER,
-    IS_STRING,
-    IS_TRUE,
-    JsonOutput,
-    JsonParserState,
-    parse_json_block,
-)
 from novikoff.data.formats.json.tokens import MAX_DEPTH, MAX_PATH_BYTES, NO_LABEL, NO_WEIGHT, REASONS
-from novikoff.data.formats.json_survey import (
-    JsonSurvey,
-    LabelField,
-    SurveyedField,
-    find_label_field,
-    has_few_names,
-    survey_objects,
-)
-from novikoff.data.formats.ngrams import (
-    DEFAULT_SCALE,
-    NgramWorkspace,
-    NoNgrams,
-    allocate_workspace,
-    count_max_terms,
-    derive_char_seed,
-    reject_options,
-    resolve_ngram_options,
-)
 from novikoff.data.labels.binary_labels import to_plain_label
 from novikoff.data.merge_terms import allocate_terms
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS, hash_name
-from novikoff.data.options import check_roles
 from novikoff.data.rows import Sparse
 from novikoff.data.text_source import TextBlock
 from novikoff.errors import InputError
 
 EXCERPT_BYTES = 24  # shown from the position of an error
-LITERAL_LABELS = {IS_TRUE: True, IS_FALSE: False, IS_ABSENT: None}
+LITERAL_LABELS = {parser.IS_TRUE: True, parser.IS_FALSE: False, parser.IS_ABSENT: None}
 
 
 class JsonParser(Parser):
@@ -84,24 +56,26 @@ class JsonParser(Parser):
         self.named = named or fmt.hash_bits == 0
         self.used = allocate_terms(0, bits=fmt.hash_bits, signed=fmt.signed_hash, named=False).used
         self.size = 0
-        self.ngrams: NoNgrams | NgramWorkspace
+        self.ngrams: ngrams.NoNgrams | ngrams.NgramWorkspace
 
     def _ensure_capacity(self, size: int) -> None:
         """Allocate buffers for blocks of `size` bytes: a value and its separator have at least two."""
         self.size = size
         fmt = self.format
-        lines, terms = size // 2 + 2, count_max_terms(size, fmt.word_ngrams + 1, fmt.char_ngrams)
+        lines, terms = size // 2 + 2, ngrams.count_max_terms(size, fmt.word_ngrams + 1, fmt.char_ngrams)
         texts = [hash_name(path.encode()) for path in fmt.texts]
         self.to = allocate_terms(
             terms, bits=fmt.hash_bits, signed=fmt.signed_hash, named=self.named, largest=fmt.collisions == "max"
         )._replace(used=self.used)
-        self.ngrams = NoNgrams(0)
+        self.ngrams = ngrams.NoNgrams(0)
         if texts:
-            self.ngrams = allocate_workspace(size, fmt.word_ngrams, fmt.char_ngrams, fmt.lowercase, fmt.term_weighting)
-        self.state = JsonParserState(
+            self.ngrams = ngrams.allocate_workspace(
+                size, fmt.word_ngrams, fmt.char_ngrams, fmt.lowercase, fmt.term_weighting
+            )
+        self.state = parser.JsonParserState(
             label=uint64(hash_name(fmt.label.encode())),
             texts=buffers.array(texts, "uint64"),
-            letters=buffers.array([derive_char_seed(h) for h in texts], "uint64"),
+            letters=buffers.array([ngrams.derive_char_seed(h) for h in texts], "uint64"),
             fields=self._fields(),
             plain=buffers.zeros(size + 2 * PADDING_BYTES, "uint8"),
             path=buffers.zeros(MAX_PATH_BYTES + PADDING_BYTES, "uint8"),
@@ -111,7 +85,7 @@ class JsonParser(Parser):
             hashes=buffers.zeros(MAX_DEPTH + 1, "uint64"),
         )
         keys = buffers.zeros(lines, "uint64")
-        self.out = JsonOutput(
+        self.out = parser.JsonOutput(
             starts=buffers.zeros(lines + 1, "int64"),
             keys=keys,
             numbers=keys.view("float64"),
@@ -139,7 +113,9 @@ class JsonParser(Parser):
         if block.size > self.size:
             self._ensure_capacity(block.size)
         out, to, bits = self.out, self.to, self.format.hash_bits
-        rows, lines, wrong = parse_json_block(block.text, block.stop, self.state, self.ngrams, self.unlabelled, to, out)
+        rows, lines, wrong = parser.parse_json_block(
+            block.text, block.stop, self.state, self.ngrams, self.unlabelled, to, out
+        )
         keys, label = out.keys[:rows], build_json_decoder(block, out)
         if self.format.label_texts:
             keys, label = convert_labels_to_text(keys, label)
@@ -168,15 +144,15 @@ class JsonParser(Parser):
         return BadLine(line, kind, f"{rule}, got {text} at byte {where - start + 1} of the line.")
 
 
-def build_json_decoder(block: TextBlock, out: JsonOutput) -> Callable[[int], Any]:
+def build_json_decoder(block: TextBlock, out: parser.JsonOutput) -> Callable[[int], Any]:
     """Return a decoder of labels by their kind: numbers from their keys, strings from the text."""
 
     def label(i: int) -> Any:
         kind, start, stop = out.labels[i].tolist()
-        if kind in (IS_STRING, IS_LIST):
+        if kind in (parser.IS_STRING, parser.IS_LIST):
             label_value = json.loads(block.text[start:stop].tobytes())
-            return [to_plain_label(one) for one in label_value] if kind == IS_LIST else label_value
-        return to_plain_label(float(out.numbers[i])) if kind == IS_NUMBER else LITERAL_LABELS[kind]
+            return [to_plain_label(one) for one in label_value] if kind == parser.IS_LIST else label_value
+        return to_plain_label(float(out.numbers[i])) if kind == parser.IS_NUMBER else LITERAL_LABELS[kind]
 
     return label
 
@@ -210,7 +186,7 @@ class JsonLines(Format):
     word_ngrams: int = 1
     char_ngrams: int = 0
     lowercase: bool = True
-    term_weighting: str = DEFAULT_SCALE
+    term_weighting: str = ngrams.DEFAULT_SCALE
     hash_bits: int = DEFAULT_HASH_BITS
     signed_hash: bool = False
     collisions: str = "sum"
@@ -236,11 +212,11 @@ class JsonLines(Format):
 
     @classmethod
     def from_options(cls, options: Any, head: bytes, title: str) -> JsonLines:
-        reject_options(options, "jsonl", ("delimiter", "header", "multilabel", "interactions"))
+        ngrams.reject_options(options, "jsonl", ("delimiter", "header", "multilabel", "interactions"))
         if options.text is None:
-            reject_options(options, "jsonl without --text", ("word_ngrams", "char_ngrams", "term_weighting"))
-        survey = survey_objects(head)
-        label = options.label if options.label is not None else find_label_field(survey, title)
+            ngrams.reject_options(options, "jsonl without --text", ("word_ngrams", "char_ngrams", "term_weighting"))
+        survey = json_survey.survey_objects(head)
+        label = options.label if options.label is not None else json_survey.find_label_field(survey, title)
         how: dict[str, Any] = {"signed_hash": bool(options.signed_hash), "collisions": options.collisions}
         chosen = {"ignore": options.ignore, "only": options.columns, "categorical": options.categorical}
         said = {"numeric": options.numeric, "weight": options.weight, "missing": options.missing}
@@ -258,20 +234,20 @@ class JsonLines(Format):
         check_roles(roles, title, "field")
         for option, paths in roles.items():
             check_roles({option: [path.split(".")[0] for path in paths], "--ignore": options.ignore}, title, "field")
-        how["label_texts"] = LabelField(label, survey.values_at(label)).is_mixed
-        made = cls(label, options.text, **how, **resolve_ngram_options(options), **chosen, **said)
+        how["label_texts"] = json_survey.LabelField(label, survey.values_at(label)).is_mixed
+        made = cls(label, options.text, **how, **ngrams.resolve_ngram_options(options), **chosen, **said)
         made = replace(made, hash_bits=made._bits(options, survey, title))
         made.__dict__["survey"] = survey
         return made
 
-    def _bits(self, options: Any, survey: JsonSurvey, title: str) -> int:
+    def _bits(self, options: Any, survey: json_survey.JsonSurvey, title: str) -> int:
         """Return the number of bits of hashed features; 0 where a dictionary suffices."""
         if options.hash_bits is not None:
             return int(options.hash_bits)
         hashes = self.texts or options.hashes_names or options.signed_hash or options.feature_map is not None
         if hashes or not os.path.isfile(title):
             return DEFAULT_HASH_BITS
-        return 0 if has_few_names(survey, self._is_left_out, self.categorical) else DEFAULT_HASH_BITS
+        return 0 if json_survey.has_few_names(survey, self._is_left_out, self.categorical) else DEFAULT_HASH_BITS
 
     def settings(self) -> dict[str, Any]:
         """Return the settings for the model file, without defaults that most files have."""
@@ -281,9 +257,9 @@ class JsonLines(Format):
         return {name: value for name, value in own.items() if name not in usual or value != usual[name]}
 
     @cached_property
-    def survey(self) -> JsonSurvey:
+    def survey(self) -> json_survey.JsonSurvey:
         """The survey of the first file."""
-        return JsonSurvey()
+        return json_survey.JsonSurvey()
 
     @property
     def fields_read(self) -> tuple[str, ...]:
@@ -297,7 +273,7 @@ class JsonLines(Format):
         """Return whether a top-level field is ignored."""
         return name in (self.label, self.weight, *self.ignore) or bool(self.only and name not in self.fields_read)
 
-    def _kind(self, column: SurveyedField) -> str | None:
+    def _kind(self, column: json_survey.SurveyedField) -> str | None:
         """Return how a field is read: numeric, categorical or text; None where it is ignored."""
         name = column.name
         if self._is_left_out(name):
@@ -309,7 +285,7 @@ class JsonLines(Format):
         return "categorical" if column.has_strings or name in self.categorical else "numeric"
 
     @property
-    def _features(self) -> list[tuple[SurveyedField, str]]:
+    def _features(self) -> list[tuple[json_survey.SurveyedField, str]]:
         """The surveyed fields that are features, and how they are read."""
         read = [(column, self._kind(column)) for column in self.survey.fields]
         return [(column, kind) for column, kind in read if kind is not None]
@@ -336,9 +312,9 @@ class JsonLines(Format):
         gaps = [column.name for column, _ in self._features if column.has_nulls]
         return build_feature_notes(seen, gaps, len(self.survey.objects), self.missing)
 
-    def find_doubts(self) -> list[str]:
-        label = LabelField(self.label, self.survey.values_at(self.label))
-        found = label.find_doubts() + find_feature_doubts(self._features)
+    def doubts(self) -> list[str]:
+        label = json_survey.LabelField(self.label, self.survey.values_at(self.label))
+        found = label.doubts() + find_feature_doubts(self._features)
         lines = len(self.survey.objects)
         found += [
             f"field {column.name!r} alone determines the label of all {lines:,} sampled lines:"

@@ -20,7 +20,16 @@ from typing import Any, ClassVar
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff.data.formats.base import MISSING_INDICATOR, BadLine, Format, Parser, build_number_decoder, format_excerpt
+from novikoff.data.formats.base import (
+    MISSING_INDICATOR,
+    MISSING_VALUES,
+    BadLine,
+    Format,
+    Parser,
+    build_number_decoder,
+    check_roles,
+    format_excerpt,
+)
 from novikoff.data.formats.column_survey import (
     SurveyedColumn,
     build_feature_notes,
@@ -37,7 +46,6 @@ from novikoff.data.formats.ngrams import DEFAULT_SCALE, derive_char_seed, resolv
 from novikoff.data.merge_terms import HashedTerms, allocate_terms
 from novikoff.data.names.column_names import join_names
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS, hash_name
-from novikoff.data.options import MISSING_VALUES, check_roles
 from novikoff.data.text_source import TextBlock
 from novikoff.errors import InputError
 

@@ -17,11 +17,10 @@ from typing import Any
 from novikoff._compiled.lazy_numpy import np
 from novikoff.data import formats
 from novikoff.data.feature_maps import MapSpec
-from novikoff.data.formats.base import Format
+from novikoff.data.formats.base import MISSING_VALUES, Format
 from novikoff.data.formats.ngrams import MAX_CHAR_NGRAM, MAX_WORD_NGRAM, SCALES
 from novikoff.data.names.column_names import join_names
 from novikoff.data.names.hashing import MAX_HASH_BITS
-from novikoff.data.options import MISSING_VALUES
 from novikoff.data.raw import frames
 from novikoff.data.raw.frames import (
     find_first_value,
@@ -70,7 +69,7 @@ class RecordWriter(ABC):
         for k, x in enumerate(list_values(X)):
             record = self.record(x)
             if record is None:
-                raise InputError(f"Row {k}: rows must all be of one kind, got a {type(x).__name__}.")
+                raise InputError(f"Row {k}: rows must all be of one kind, got {type(x).__name__}.")
             yield record
 
     def check(self, features: int, chosen: MapSpec | None) -> None:

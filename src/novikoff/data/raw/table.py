@@ -23,7 +23,7 @@ from novikoff.data.raw.frames import (
 from novikoff.errors import DoubtfulColumnsWarning, InputError, find_user_stacklevel
 
 if TYPE_CHECKING:
-    from novikoff.data.options import ReadOptions
+    from novikoff.data.formats.base import ReadOptions
 
 MAX_SURVEYED_ROWS = 1000
 
@@ -56,7 +56,7 @@ def with_columns(
     >>> model.predict_one({"size": 3, "zip": 50667, "about": "some wine"})
     'drink'
     """
-    from novikoff.data.options import ReadOptions, check_options
+    from novikoff.data.formats.base import ReadOptions, check_options
 
     texts = _as_tuple(text)
     options = ReadOptions(
@@ -99,8 +99,8 @@ def is_raw(X: Any) -> bool:
 
 def infer_encoding(X: Any, *, warns: bool) -> tuple[Any, dict[str, Any]]:
     """Return the rows, and the settings of their encoding; `warns` enables warnings about doubtful columns."""
+    from novikoff.data.formats.base import ReadOptions
     from novikoff.data.formats.text import Text
-    from novikoff.data.options import ReadOptions
 
     rows, options = (X.X, X.options) if isinstance(X, RawRows) else (X, ReadOptions())
     if not is_frame(rows):
@@ -128,7 +128,7 @@ def _infer_table(rows: Any, options: ReadOptions, warns: bool) -> Any:
     else:
         odd = next((k for k, row in enumerate(rows) if not isinstance(row, Mapping)), None)
         if odd is not None:
-            raise InputError(f"Row {odd}: rows must all be dicts, got a {type(rows[odd]).__name__}.")
+            raise InputError(f"Row {odd}: rows must all be dicts, got {type(rows[odd]).__name__}.")
         names = list(dict.fromkeys(name for row in rows for name in row))
         columns = {name: [row.get(name) for row in rows] for name in names}
         numeric = [not any(isinstance(value, str) for value in columns[name]) for name in names]

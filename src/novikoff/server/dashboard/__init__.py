@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from importlib.resources import files
 
+from novikoff import learner_registry
+
 DASHBOARD_FILES = (
     "index.html",
     "style.css",
@@ -29,6 +31,9 @@ MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
 }
+PAGE = DASHBOARD_FILES[0]
+LEARNER_LIST = b'<datalist id="learners">'
+"""The list of names that the form for a new model suggests."""
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
@@ -45,4 +50,11 @@ def read_dashboard_file(name: str) -> tuple[bytes, str]:
     """
     if name not in DASHBOARD_FILES:
         raise KeyError(name)
-    return files(__name__).joinpath(name).read_bytes(), MEDIA_TYPES[name.rpartition(".")[2]]
+    content = files(__name__).joinpath(name).read_bytes()
+    return _suggest_learners(content) if name == PAGE else content, MEDIA_TYPES[name.rpartition(".")[2]]
+
+
+def _suggest_learners(page: bytes) -> bytes:
+    """Return the page with the names of all learners in the list of suggestions, which has schemes already."""
+    options = "".join(f'<option value="{name}"></option>' for name in learner_registry.names())
+    return page.replace(LEARNER_LIST, LEARNER_LIST + options.encode())

@@ -4,12 +4,6 @@ import { ask, hasToken, ofModel, onRefused, setToken } from "./api.js";
 import { at, busy, make, plain, say } from "./dom.js";
 import { shown } from "./text.js";
 
-const LEARNERS = [
-  "perceptron", "margin-perceptron", "voted-perceptron", "p-norm-perceptron", "kernel-perceptron", "sgd", "arow",
-  "winnow", "balanced-winnow", "elimination", "halving", "rectangle", "multilayer-perceptron", "kesler", "one-vs-all",
-  "all-vs-all", "output-code", "multi-label", "hierarchical", "online-bagging", "online-boosting",
-]; // prettier-ignore
-
 function onSubmit(form, work) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -53,7 +47,6 @@ function known() {
 // --- A new model ---
 
 export function createForm(created) {
-  at("learners").replaceChildren(...LEARNERS.map((name) => make("option", { value: name })));
   onSubmit(at("create-form"), (button) =>
     busy(button, at("create-said"), "Creating …", async () => {
       const model = await ask("models", {

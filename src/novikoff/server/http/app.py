@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route, Router
+from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from novikoff.errors import NovikoffError
@@ -43,16 +43,6 @@ Handler = Callable[[ApiRequest], Awaitable[Any]]
 QueryType = TypeVar("QueryType")
 
 
-class ErrorEndpoint:
-    """An ASGI application that always raises a `RequestError` with the given arguments."""
-
-    def __init__(self, *error: Any) -> None:
-        self.error = error
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        raise RequestError(*self.error)
-
-
 class HandlerEndpoint:
     """An ASGI application that calls one handler and sends its result. The middleware handles exceptions."""
 
@@ -73,6 +63,28 @@ class HandlerEndpoint:
         await response(scope, receive, send)
 
 
+class CachedRouter(Router):
+    """Starlette's router, which remembers the routes of recent requests: matching takes many calls."""
+
+    def __init__(self, routes: Sequence[Route], **settings: Any) -> None:
+        super().__init__(routes, redirect_slashes=False, **settings)
+        self._find = lru_cache(maxsize=256)(self._match)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            app, scope["path_params"] = self._find(scope["method"], scope["path"])
+            await app(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+    def _match(self, method: str, path: str) -> tuple[ASGIApp, dict[str, Any]]:
+        for route in () if path.endswith("\n") else self.routes:  # a pattern also matches before a final newline
+            match, found = route.matches({"type": "http", "method": method, "path": path})
+            if match is Match.FULL and isinstance(route, Route):
+                return route.app, found["path_params"]
+        return self.default, {}
+
+
 def build_router(security: Security, endpoints: Mapping[str, ASGIApp], lifespan: Any = None) -> Router:
     """Return the application. `endpoints` maps operation names and paths of public pages to ASGI applications.
 
@@ -80,27 +92,29 @@ def build_router(security: Security, endpoints: Mapping[str, ASGIApp], lifespan:
     """
 
     def refuse(*error: Any) -> ASGIApp:
-        return RequestMiddleware(ErrorEndpoint(*error), security, "unknown", middleware.UNKNOWN_CHECKS)
+        def fail(request: ApiRequest) -> None:
+            raise RequestError(*error)
+
+        return RequestMiddleware(Response(), security, "unknown", (*middleware.UNKNOWN_CHECKS, fail))
 
     routes, methods = [], defaultdict[str, set[str]](set)
     for operation in OPERATIONS:
-        guard = Middleware(RequestMiddleware, security, operation.name, middleware.OPERATION_CHECKS, operation)
-        routes.append(Route(operation.path, endpoints[operation.name], methods=[operation.method], middleware=[guard]))
+        checks = middleware.OPERATION_CHECKS
+        app = RequestMiddleware(endpoints[operation.name], security, operation.name, checks, operation)
+        routes.append(Route(operation.path, app, methods=[operation.method]))
     for path, name in PUBLIC_PATHS.items():
         policy = DOCS_POLICY if path == "/docs" else dashboard.CONTENT_SECURITY_POLICY
         headers = API_HEADERS if path.startswith("/v1/") else build_page_headers(policy)
-        guard = Middleware(RequestMiddleware, security, name, middleware.PUBLIC_CHECKS, headers=headers)
-        routes.append(Route(path, endpoints[path], methods=["GET"], middleware=[guard]))
+        app = RequestMiddleware(endpoints[path], security, name, middleware.PUBLIC_CHECKS, headers=headers)
+        routes.append(Route(path, app, methods=["GET"]))
     for route in routes:
         methods[route.path] |= route.methods or set()
     for path, found in methods.items():
         allowed = ", ".join(sorted(found))
         error = f"This path supports only {allowed}.", "method-not-allowed", 405, ((b"allow", allowed.encode()),)
         routes.append(Route(path, refuse(*error)))
-    for route in routes:  # the "$" of Starlette's pattern also matches before a final newline
-        route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
     missing = refuse("Unknown path. /v1/openapi.json lists all paths.", "not-found", 404)
-    return Router(routes, redirect_slashes=False, default=missing, lifespan=lifespan)
+    return CachedRouter(routes, default=missing, lifespan=lifespan)
 
 
 class ApiHandlers:

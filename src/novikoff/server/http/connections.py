@@ -5,8 +5,7 @@ request only when its head is complete. So `ClientConnection`, the class for `uv
 the transport and uvicorn's protocol. It tracks requests with its own parser and forwards all events. uvicorn's protocol
 is used through the interface of `asyncio.Protocol` only. The middleware finds the connection in the state of the scope.
 
-Two things keep the cost per request low. One check of all connections, twice a second, finds those that are late, so
-no request needs a timer. A head that the connection has sent before is not parsed again.
+One check of all connections, twice a second, finds those that are late, so no request needs a timer.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from novikoff.server.http.middleware import ApiRequest
 
 CHECK_INTERVAL_SECONDS = 0.5
-MAX_KNOWN_HEADS, MAX_KNOWN_HEAD_BYTES = 64, 1024  # of each connection
 MALFORMED_REQUEST = RequestError(
     "The data is not a valid HTTP request. The connection is closed.", "malformed-request", 400
 )
@@ -104,7 +102,6 @@ class ClientConnection(asyncio.Protocol):
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # both parsers must read the same
         self.heads: deque[int] = deque()  # header counts of the requests that the middleware has not started
-        self.known_heads: dict[bytes, tuple[int, int]] = {}  # parsed heads, with their header counts and body sizes
 
     # --- Events of the transport ---
 
@@ -123,35 +120,18 @@ class ClientConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if not self.in_head and not self.write_paused:
             self.since = self.loop.time()
-        head = data[: data.find(b"\r\n\r\n") + 4]
-        header_count, body_bytes = self.known_heads.get(head, (0, -1))
-        is_new = self.in_head or self.more_body or self.unparsed_bytes or len(head) + body_bytes != len(data)
-        if is_new:
-            self._parse(data, head)
-        else:  # one complete request that differs from an earlier one in its body only: p50 -4 % for predict
-            self.heads.append(header_count)
-            self.discarded_bytes = 0
-        if not self.lost:
-            self.has_stray_data = self.is_answered and not self.in_head
-            self.uvicorn.data_received(data)
-
-    def _parse(self, data: bytes, head: bytes) -> None:
-        """Parse what has arrived. If it is one complete request, remember its head."""
-        is_start, n_heads = not (self.head_started or self.more_body or self.unparsed_bytes), len(self.heads)
         self.unparsed_bytes += len(data)
         try:
             self.parser.feed_data(data)
-            is_complete = is_start and len(self.heads) == n_heads + 1 and not (self.in_head or self.more_body)
-            if is_complete and len(head) + self.body_bytes == len(data) and len(head) <= MAX_KNOWN_HEAD_BYTES:
-                if len(self.known_heads) == MAX_KNOWN_HEADS:
-                    self.known_heads.clear()
-                self.known_heads[head] = self.header_count, self.body_bytes
         except httptools.HttpParserUpgrade:
             pass  # uvicorn answers it like any other request
         except httptools.HttpParserError:
             self.reject(MALFORMED_REQUEST)
         if self.unparsed_bytes > self.limits.head:
             self.reject(HEAD_TOO_LARGE)
+        if not self.lost:
+            self.has_stray_data = self.is_answered and not self.in_head
+            self.uvicorn.data_received(data)
 
     def eof_received(self) -> bool:
         """Handle a client that has half-closed the connection: answer a complete request, reject an incomplete one."""
@@ -204,7 +184,7 @@ class ClientConnection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         self.unparsed_bytes = 0
         self.body_bytes += len(body)
-        if self.is_answered:
+        if not self.heads and self.request is None:
             self.discarded_bytes += len(body)
             if self.discarded_bytes > self.limits.body:  # the client has had time to read the response
                 self.transport.close()

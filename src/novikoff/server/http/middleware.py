@@ -102,16 +102,8 @@ class ApiRequest:
             connection = self.connection = scope["state"]["connection"]
             scope["headers"] = scope["headers"][: connection.begin(self)]  # drop trailers: no check covers them
         self.header: dict[bytes, bytes] = dict(scope["headers"])
-
-    @property
-    def address(self) -> str:
-        client = self.scope["client"]
-        return client[0] if client else "local"
-
-    @property
-    def client_id(self) -> str:
-        """The id of the client for limits: its token, or its network address without tokens."""
-        return client_network(self.address) if self.grant is None else self.grant.id
+        self.address: str = scope["client"][0] if scope["client"] else "local"
+        self.client_id = client_network(self.address)  # the client for limits; its token if one is needed
 
     def is_disconnected(self) -> bool:
         return self.connection is not None and self.connection.lost
@@ -278,6 +270,7 @@ def authorize(request: ApiRequest) -> None:
     required = request.middleware.scope
     if request.needs_token:
         request.grant = grant = _known_grant(request) or _check_token(request)
+        request.client_id = grant.id
         CURRENT_CLIENT.set(grant.id)
     limit_rate(request)
     if request.grant is not None and required is not None and required not in request.grant.scopes:

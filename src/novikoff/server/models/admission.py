@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from novikoff.base.internals import estimate_memory, state_of
 from novikoff.data.names.feature_names import count_name_bytes
@@ -28,20 +28,9 @@ from novikoff.server.ops.limits import Limits
 
 MIN_TERM_BYTES = 4
 """Minimum size of a feature in JSON."""
+Models = Mapping[str, ServedModel]
+"""All models of the server, whose memory is limited, too."""
 MODEL_TOO_LARGE, SERVER_MEMORY_FULL = "model-too-large", "server-out-of-memory"
-
-
-class OtherModels(NamedTuple):
-    """The memory of the other models of the server."""
-
-    bytes: int
-    models: int
-    """Number of all models, including this one."""
-
-
-def measure_other_models(models: Mapping[str, ServedModel], served: ServedModel) -> OtherModels:
-    """Return the memory of all models of a server except one."""
-    return OtherModels(sum(model.bytes for model in models.values()) - served.bytes, len(models))
 
 
 @dataclass
@@ -110,39 +99,39 @@ class MemoryAdmission:
 
     # --- Admission by the budget ---
 
-    def is_short(self, served: ServedModel, size: int, rest: OtherModels) -> bool:
+    def is_short(self, served: ServedModel, size: int, models: Models) -> bool:
         """Return whether a block of lines of this size may exceed a new budget."""
-        self._refill(served, MemoryDemand(), rest)
+        self._refill(served, MemoryDemand(), models)
         return size // MIN_TERM_BYTES * self._bytes_per_term + 2 * size > self._budget
 
-    def admit_run(self, served: ServedModel, run: LineRun, demand: MemoryDemand, rest: OtherModels) -> bool:
+    def admit_run(self, served: ServedModel, run: LineRun, demand: MemoryDemand, models: Models) -> bool:
         """Charge a run of lines if it certainly fits. If it returns False, lines must be admitted one by one."""
         labels = run.distinct_labels()
         if not _takes_names(served) or self._has_new(served, labels, demand):
             return False
         characters = int((run.terms.spans & MAX_TEXT_BYTES).sum())
-        return self._spend(served, len(run.terms.values), len(run), characters, demand, rest)
+        return self._spend(served, len(run.terms.values), len(run), characters, demand, models)
 
-    def admit(self, served: ServedModel, features: Any, label: Any, demand: MemoryDemand, rest: OtherModels) -> None:
+    def admit(self, served: ServedModel, features: Any, label: Any, demand: MemoryDemand, models: Models) -> None:
         """Charge one example; raise RequestError if there is not enough memory for it."""
         labels = label if isinstance(label, list) else [label]
         if _takes_names(served) and not isinstance(features, str) and not self._has_new(served, labels, demand):
             characters = sum(map(len, features))
-            if self._spend(served, len(features), 1, characters, demand, rest):
+            if self._spend(served, len(features), 1, characters, demand, models):
                 return
-        self._admit_exactly(served, features, labels, demand, rest)
+        self._admit_exactly(served, features, labels, demand, models)
 
     def _has_new(self, served: ServedModel, labels: list[Any], demand: MemoryDemand) -> bool:
         known = _known_labels(served)
         return not all(label in known or label in demand.labels or label in self._labels for label in labels)
 
     def _spend(
-        self, served: ServedModel, terms: int, examples: int, characters: int, demand: MemoryDemand, rest: OtherModels
+        self, served: ServedModel, terms: int, examples: int, characters: int, demand: MemoryDemand, models: Models
     ) -> bool:
         names = terms * NAME_BYTES + 2 * characters
         for attempt in range(2):
             if attempt or served is not self._champion:
-                self._refill(served, demand, rest)
+                self._refill(served, demand, models)
             cost = (terms + examples) * self._bytes_per_term + names
             if cost <= self._budget:
                 self._budget -= cost
@@ -153,26 +142,26 @@ class MemoryAdmission:
                 return True
         return False
 
-    def _refill(self, served: ServedModel, demand: MemoryDemand, rest: OtherModels) -> None:
+    def _refill(self, served: ServedModel, demand: MemoryDemand, models: Models) -> None:
         """Measure the model and set a new budget: a share of the free memory, because all models use it at once."""
         learner, growth = served.learner, self._growth(served, demand)
         needed = estimate_memory(learner, growth)
         more = growth._replace(features=growth.features + 1, examples=growth.examples + 1, terms=growth.terms + 1)
         self._bytes_per_term = estimate_memory(learner, more) - needed
-        free = min(self.limits.max_model_bytes, self.limits.max_server_bytes - rest.bytes) - needed
-        self._budget, self._champion = max(0, free // (2 * rest.models)), served
+        free = min(self.limits.max_model_bytes, self.limits.max_server_bytes - _measure_others(models, served)) - needed
+        self._budget, self._champion = max(0, free // (2 * len(models))), served
 
     # --- Exact admission ---
 
     def _admit_exactly(
-        self, served: ServedModel, features: Any, labels: list[Any], demand: MemoryDemand, rest: OtherModels
+        self, served: ServedModel, features: Any, labels: list[Any], demand: MemoryDemand, models: Models
     ) -> None:
         try:
             one = _measure_demand(served, features, labels, demand)
         except InputError:  # reported when the example is learned
             return
         needed = estimate_memory(served.learner, self._growth(served, demand, one))
-        limits = self.limits
+        limits, all_needed = self.limits, needed + _measure_others(models, served)
         if needed > limits.max_model_bytes:
             raise RequestError(
                 f"With this example {served.name!r} would need {format_size(needed)} of memory, but the limit of a"
@@ -180,9 +169,9 @@ class MemoryAdmission:
                 " with a larger --max-model-memory.",
                 MODEL_TOO_LARGE,
             )
-        if needed + rest.bytes > limits.max_server_bytes:
+        if all_needed > limits.max_server_bytes:
             raise RequestError(
-                f"With this example all models would need {format_size(needed + rest.bytes)} of memory, but the limit"
+                f"With this example all models would need {format_size(all_needed)} of memory, but the limit"
                 f" of the server is {format_size(limits.max_server_bytes)}. Delete models, or start the server with a"
                 " larger --max-server-memory.",
                 SERVER_MEMORY_FULL,
@@ -196,6 +185,11 @@ class MemoryAdmission:
         demand.labels |= one.labels
         demand.names |= one.names
         self._budget, self._champion = 0, None  # computed for fewer labels and features
+
+
+def _measure_others(models: Models, served: ServedModel) -> int:
+    """Return the memory of all models except one."""
+    return sum(model.bytes for model in models.values()) - served.bytes
 
 
 def _takes_names(served: ServedModel) -> bool:

@@ -6,7 +6,7 @@ With an idempotency key an interrupted stream continues where it stopped when it
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -50,17 +50,19 @@ class LearnStream:
         self.line = 0
         """Number of lines processed."""
         self.total = LearnOutcome()
+        self.refused: Counter[str] = Counter()
+        """Number of refused examples by their error codes."""
         self._digest = blake2b(digest_size=16)
         self._chain = JobChain()
-        self._in_flight: deque[tuple[asyncio.Task[LearnOutcome], int]] = deque()
+        self._in_flight: deque[tuple[asyncio.Future[LearnOutcome], int]] = deque()
         self._known: IdempotencyRecord | None = None
         """The record of an earlier transmission of the stream."""
-        self._last: asyncio.Task[LearnOutcome] | None = None
+        self._last: asyncio.Future[LearnOutcome] | None = None
 
     async def learn(self, blocks: AsyncIterator[bytes]) -> AsyncIterator[int]:
         """Learn blocks of complete lines. Yield repeatedly the number of lines that are durable and applied.
 
-        `total` counts the results, including refused examples. Unless invalid lines are skipped, the first one raises
+        `total` and `refused` count the results. Unless invalid lines are skipped, the first one raises
         RequestError; the lines before it are learned.
         """
         await self._hold_key()
@@ -95,10 +97,11 @@ class LearnStream:
         """Return the summary; raise RequestError if examples were refused and are not to be skipped."""
         total = self.total
         if total.problem is not None and not self.skip:
-            count = sum(total.refused.values())
-            raise RequestError(f"{count:,} examples were refused. The first error: {total.problem}", "refused-examples")
+            raise RequestError(
+                f"{self.refused.total():,} examples were refused. The first error: {total.problem}", "refused-examples"
+            )
         status = LEARNED if total.examples or not self.line else ALREADY_LEARNED
-        return LearnResponse(status, total.examples, total.mistakes, total.updates, dict(total.refused))
+        return LearnResponse(status, total.examples, total.mistakes, total.updates, dict(self.refused))
 
     async def _hold_key(self) -> None:
         """Reserve the key until this stream has ended, with or without an error."""
@@ -148,12 +151,12 @@ class LearnStream:
 
     async def _next_applied(self) -> int:
         """Wait for the oldest block in flight; return the number of its last line."""
-        task, line = self._in_flight.popleft()
-        outcome, total = await asyncio.shield(task), self.total
+        applied, line = self._in_flight.popleft()
+        outcome, total = await asyncio.shield(applied), self.total  # `_release_key` waits for it, too
         total.examples += outcome.examples
         total.mistakes += outcome.mistakes
         total.updates += outcome.updates
-        total.refused.update(outcome.refused)
+        self.refused.update(outcome.left_out.values())
         total.problem = total.problem or outcome.problem
         return line
 
@@ -188,7 +191,7 @@ class LearnStream:
                         scanned.lines, scanned.bytes_used = number - 1, _find_line_start(block, number)
                         scanned.body = b"".join(pieces)
                         return scanned
-                    self.total.refused[problem.code] += 1
+                    self.refused[problem.code] += 1
                     continue
                 if piece:
                     pieces.append(piece)
@@ -210,11 +213,11 @@ class LearnStream:
     def _scan_line(self, line: bytes, scanned: ScannedBlock) -> bytes:
         if not line.strip():
             return b""
-        example = decode_body(self.stream.decoder, line)
+        example = decode_body(self.stream.champion.decoders.labelled, line)
         self.stream.validate(example)
         piece = self.stream.to_line(example, scanned.late, scanned.examples, scanned.share)
         if piece is None:
-            self.total.refused["already-learned"] += 1
+            self.refused["already-learned"] += 1
             return b""
         return piece
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +19,7 @@ import msgspec
 from novikoff.errors import ModelTooLarge
 from novikoff.memory_limit import limit_memory
 from novikoff.server.http.schemas import GroupMember, LearnRequest, LearnResponse, SharedCounts
-from novikoff.server.models.admission import MemoryAdmission, MemoryDemand, measure_other_models
+from novikoff.server.models.admission import MemoryAdmission, MemoryDemand
 from novikoff.server.models.ndjson_batch import LineRun
 from novikoff.server.models.pending_predictions import LateLabelError, PendingPrediction, PendingPredictions
 from novikoff.server.models.served_model import CHALLENGER, CHAMPION, LearnOutcome, ServedModel
@@ -101,7 +101,7 @@ class ModelGroup:
 
     async def learn_one(self, body: bytes, key: str | None) -> LearnResponse:
         """Learn the example or the late label of a JSON body."""
-        example: LearnRequest = decode_body(self.decoder, body)
+        example: LearnRequest = decode_body(self.champion.decoders.labelled, body)
         self.validate(example)
         names = [name for name in (key, example.id) if isinstance(name, str)]
         if names:  # only the result of an earlier request with one of them shows whether this is a repetition
@@ -117,18 +117,13 @@ class ModelGroup:
         line = self.to_line(example, late, 0, demand)
         if line is None:
             return LearnResponse(ALREADY_LEARNED, 0, 0, 0)
-        outcome = await asyncio.shield(self.commit(line, 1, late, record, demand))
+        outcome = await self.commit(line, 1, late, record, demand)
         if outcome.problem is not None:
             self._forget(key)
             raise RequestError(str(outcome.problem), getattr(outcome.problem, "code", "not-learned"))
         return LearnResponse(LEARNED, outcome.examples, outcome.mistakes, outcome.updates)
 
     # --- Validation and admission ---
-
-    @property
-    def decoder(self) -> msgspec.json.Decoder[Any]:
-        """The decoder of labelled examples for the champion's kind of features."""
-        return self.champion.decoders.labelled
 
     def validate(self, example: LearnRequest) -> None:
         """Raise RequestError if an example, or a late label, is invalid or exceeds a limit."""
@@ -168,18 +163,15 @@ class ModelGroup:
 
     def admit(self, features: Any, label: Any, demand: MemoryDemand) -> None:
         """Raise RequestError if there is not enough memory for an example."""
-        champion = self.champion
-        self.admission.admit(champion, features, label, demand, measure_other_models(self.registry.models, champion))
+        self.admission.admit(self.champion, features, label, demand, self.registry.models)
 
     def admit_run(self, run: LineRun, demand: MemoryDemand) -> bool:
         """Return whether there is certainly enough memory for a run of lines."""
-        champion = self.champion
-        return self.admission.admit_run(champion, run, demand, measure_other_models(self.registry.models, champion))
+        return self.admission.admit_run(self.champion, run, demand, self.registry.models)
 
     def is_short_of_memory(self, size: int) -> bool:
         """Return whether there may be too little memory for a block of lines of this size."""
-        champion = self.champion
-        return self.admission.is_short(champion, size, measure_other_models(self.registry.models, champion))
+        return self.admission.is_short(self.champion, size, self.registry.models)
 
     # --- Journal, then models ---
 
@@ -191,10 +183,11 @@ class ModelGroup:
         key: tuple[str, IdempotencyRecord] | None,
         demand: MemoryDemand,
         chain: JobChain | None = None,
-    ) -> asyncio.Task[LearnOutcome]:
-        """Start a task that journals and applies one entry. A client that disconnects does not cancel it.
+    ) -> asyncio.Future[LearnOutcome]:
+        """Append one entry to the journal, and apply it when it is durable; return a future of the outcome.
 
-        The entry is attributed to the client whose request is being handled.
+        The caller only waits for the outcome: to cancel the future cancels neither step. The entry is attributed to
+        the client whose request is being handled.
         """
         self.admission.begin(demand)
         answers = [
@@ -204,43 +197,49 @@ class ModelGroup:
         labelled = {name: LabelledLine(label.example, label.kept.client) for name, label in late.items()}
         client = CURRENT_CLIENT.get()
         entry = LearnEntry(self.id, body, lines, clock.now(), predictions, answers, key, client, labelled)
-        appended = self.registry.writer.append(entry, chain)  # not in the task, which starts one loop iteration later
-        task = asyncio.create_task(self._commit(entry, appended, late, demand))
-        task.add_done_callback(_retrieve_exception)
-        self.in_flight_names |= dict.fromkeys(_list_busy_names(entry, late), task)
-        return task
+        appended, outcome = self.registry.writer.append(entry, chain), self.registry.loop.create_future()
+        for name in late if key is None else (*late, key[0]):
+            self.in_flight_names[name] = appended
+        appended.add_done_callback(partial(self._finish, entry, late, demand, outcome))
+        return outcome
 
-    async def _commit(
+    def _finish(
         self,
         entry: LearnEntry,
-        appended: asyncio.Future[tuple[int, int | None]],
         late: LateLabels,
         demand: MemoryDemand,
-    ) -> LearnOutcome:
-        """Wait until an entry is durable in the journal, then apply it to the models.
+        outcome: asyncio.Future[LearnOutcome],
+        appended: asyncio.Future[tuple[int, int | None]],
+    ) -> None:
+        """Apply an entry that is durable in the journal, or give up one that could not be written.
 
-        Appends are resolved in the journal's order, and tasks resume in the order in which their futures are resolved.
-        So models learn in the journal's order, provided that nothing else is awaited between `append` and `apply`.
+        Appends are resolved in the journal's order, and callbacks run in the order in which their futures are
+        resolved. So models learn in the journal's order.
         """
         try:
-            position, row = await appended
+            position, row = appended.result()
             self.record_row(row, entry.predictions)
             if entry.key is not None:
                 self.remember(*entry.key)
             self.waiting.counts.labelled += len(late)
-            outcome = self.apply(position, entry.body)
-        except BaseException as problem:
+            learned = self.apply(position, entry.body)
+        except Exception as problem:
             if isinstance(problem, DiskFull):
                 self.requeue(entry.predictions)
             for name, label in late.items():
                 self.waiting.release(name, label.kept)
-            raise
-        finally:
-            self.admission.end(demand)
-            self.release_names(_list_busy_names(entry, late), asyncio.current_task())
-        if late:
-            self._settle(late, set(outcome.left_out))
-        return outcome
+            if not outcome.cancelled():
+                outcome.set_exception(problem)
+                outcome.exception()  # mark it as retrieved: the client may have disconnected
+        else:
+            if late:
+                self._settle(late, set(learned.left_out))
+            if not outcome.cancelled():
+                outcome.set_result(learned)
+        self.admission.end(demand)
+        for name in late if entry.key is None else (*late, entry.key[0]):
+            if self.in_flight_names.get(name) is appended:
+                del self.in_flight_names[name]
 
     def _settle(self, late: LateLabels, refused: set[int]) -> None:
         """Make learned labels final. Predictions whose labels were refused stay pending."""
@@ -329,12 +328,6 @@ class ModelGroup:
         while used := [users[name] for name in names for users in (self.in_flight_names, self.held) if name in users]:
             await asyncio.wait(used)
 
-    def release_names(self, names: Iterable[str], task: asyncio.Task[Any] | None) -> None:
-        """Free the keys and ids that a task uses."""
-        for name in names:
-            if self.in_flight_names.get(name) is task:
-                del self.in_flight_names[name]
-
     def remember(self, key: str, about: IdempotencyRecord) -> None:
         """Record a used key. Keys are kept in the order of their use, the oldest first."""
         self.keys.pop(key, None)
@@ -360,17 +353,6 @@ def key_reused_error() -> RequestError:
     return RequestError(
         "This Idempotency-Key was used for another body. Send a new key with a new request.", "idempotency-key-reused"
     )
-
-
-def _list_busy_names(entry: LearnEntry, late: LateLabels) -> list[str]:
-    """Return the ids and the key that no other request may use while an entry is being written."""
-    return [*late] if entry.key is None else [*late, entry.key[0]]
-
-
-def _retrieve_exception(task: asyncio.Task[LearnOutcome]) -> None:
-    """Mark the exception of a task as retrieved: the client that waits for it may have disconnected."""
-    if not task.cancelled():
-        task.exception()
 
 
 def _describe_member(served: ServedModel, champion: ServedModel) -> GroupMember:

@@ -6,7 +6,8 @@ The same lines in the same order give the same model, byte for byte, also when t
 from __future__ import annotations
 
 import contextlib
-from collections import Counter, deque
+import operator
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +18,7 @@ from novikoff.auto import to_multiclass
 from novikoff.base.internals import (
     build_unfitted,
     check_settings,
+    outcome_type_of,
     plain_settings_of,
     require_state,
     setting_defaults_of,
@@ -59,16 +61,14 @@ class LearnOutcome:
     examples: int = 0
     mistakes: int = 0
     updates: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
     problem: Exception | None = None
     """The reason for the first refused example."""
-    left_out: list[int] = field(default_factory=list)
-    """Indices of the refused examples, from 0."""
+    left_out: dict[int, str] = field(default_factory=dict)
+    """Error codes of the refused examples, by their indices from 0."""
 
     def leave_out(self, which: int, code: str, problem: Exception) -> None:
-        self.refused[code] += 1
         self.problem = self.problem or problem
-        self.left_out.append(which)
+        self.left_out[which] = code
 
 
 class ComparisonBaseline(NamedTuple):
@@ -115,7 +115,8 @@ class ServedModel:
 
     @property
     def ledger(self) -> Ledger:
-        return self.learner.ledger_ if self.has_learned else Ledger()
+        state = state_of(self.learner)
+        return Ledger() if state is None else state.ledger
 
     @property
     def has_learned(self) -> bool:
@@ -125,13 +126,12 @@ class ServedModel:
     def encoding(self) -> Encoding | None:
         """The encoding of raw rows if the model was trained from files, else None."""
         state = state_of(self.learner)
-        return None if get_encoding(state) is None else get_served_encoding(state, self.name)
+        return None if state is self._named_state else get_served_encoding(state, self.name)
 
     @property
     def decoders(self) -> RequestDecoders:
         """The decoders for requests to this model."""
-        is_named = self._named_state is not None and self._named_state is state_of(self.learner)
-        return NAMED_DECODERS if is_named or self.encoding is None else RAW_DECODERS
+        return NAMED_DECODERS if self.encoding is None else RAW_DECODERS
 
     def quarantine(self, needed: int, limit: int) -> None:
         """Stop only this model because it would exceed its memory limit."""
@@ -160,8 +160,6 @@ class ServedModel:
     def predict(self, features: Any) -> tuple[Any, float]:
         """Return the predicted label, or None before anything was learned, and its score."""
         self.check()
-        if not self.has_learned:
-            return None, 0.0
         try:
             return predict_with_score(self.learner, self._encode(features))
         except NovikoffError as problem:
@@ -191,9 +189,8 @@ class ServedModel:
                 else:
                     self._learn_run(found, outcome, done)
                     done += len(found)
-        after = self._counts()
-        outcome.examples, outcome.mistakes, outcome.updates = (a - b for a, b in zip(after, before, strict=True))
-        self.refused += outcome.refused.total()
+        outcome.examples, outcome.mistakes, outcome.updates = map(operator.sub, self._counts(), before)
+        self.refused += len(outcome.left_out)
         self.measure()
         self._note(outcome)
         return outcome
@@ -456,5 +453,5 @@ def _is_online(learner_class: Any) -> bool:
     return (
         isinstance(learner_class, type)
         and issubclass(learner_class, OnlineClassifier)
-        and hasattr(learner_class, "learn_one")
+        and outcome_type_of(learner_class) != "queries"  # of which single examples can't be learned
     )

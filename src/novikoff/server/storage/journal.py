@@ -380,6 +380,7 @@ class JournalWriter(threading.Thread):
         """Create the thread. `spare` is the number of bytes that stay free on the disk."""
         super().__init__(name="novikoff-journal", daemon=True)
         self.journal, self.loop, self.spare = journal, loop, spare
+        self.folder = str(journal.path.parent)
         self._waiting: deque[WriteJob] = deque()
         self._wake = threading.Condition()
         self._stopping = False
@@ -420,8 +421,9 @@ class JournalWriter(threading.Thread):
 
     def _write(self, group: list[WriteJob]) -> None:
         results: list[Any]
+        needs_space = sum(job.size for job in group) > 0
         try:
-            full = self._disk_full() if any(job.size for job in group) else None
+            full = self._disk_full() if needs_space else None
             with self.journal.transaction():
                 results = [self._perform(job, full) for job in group]
         except Exception as problem:  # a failed write of SQLite is treated like a full disk
@@ -429,7 +431,7 @@ class JournalWriter(threading.Thread):
             results = [error] * len(group)
             for job in group:
                 job.chain.error = job.chain.error or error
-        if any(job.size for job in group):
+        if needs_space:
             self.failed = any(isinstance(result, DiskFull) for result in results)
         self.loop.call_soon_threadsafe(self._begin_resolving, list(zip(group, results, strict=True)))
 
@@ -468,7 +470,7 @@ class JournalWriter(threading.Thread):
 
     def _disk_full(self) -> DiskFull | None:
         try:
-            stats = os.statvfs(self.journal.path.parent)
+            stats = os.statvfs(self.folder)
         except OSError as problem:
             return DiskFull(f"the data folder can't be accessed: {problem.strerror}")
         free = stats.f_bavail * stats.f_frsize

@@ -46,11 +46,7 @@ def _slow_weights(ranks: Sequence[int]) -> list[float]:
 
 _UPPER_RANKS = [*range(32), *range(2, 9)]
 UPPER_GRID = list(
-    zip(
-        [2.0**-k for k in range(32)] + [1.0 - 2.0**-k for k in range(2, 9)],
-        _slow_weights(_UPPER_RANKS),
-        strict=True,
-    )
+    zip([2.0**-k for k in range(32)] + [1.0 - 2.0**-k for k in range(2, 9)], _slow_weights(_UPPER_RANKS), strict=True)
 )
 """Pairs (v, weight) for the upper bound. Values near 1 make it sharp for few mistakes."""
 LOWER_GRID = list(zip([2.0**-k for k in range(-8, 32)], _slow_weights([abs(k) for k in range(-8, 32)]), strict=True))

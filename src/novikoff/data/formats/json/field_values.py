@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from novikoff._compiled.jit import compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.byte_scan import PADDING_BYTES
-from novikoff.data.formats.base import MISSING_INDICATOR
+from novikoff.data.formats.base import MISSING_INDICATOR, MISSING_VALUES
 from novikoff.data.formats.csv_rows import ABSENT, INDICATE, LEAVE_OUT, REFUSE, is_missing, parse_number_cell
 from novikoff.data.formats.csv_rows import RANGE as CELL_RANGE
 from novikoff.data.formats.csv_tokenizer import NO_QUOTE
@@ -29,7 +29,6 @@ from novikoff.data.formats.json.fields import (
 )
 from novikoff.data.formats.json.tokens import MISSING, NUMERIC, RANGE, WEIGHT
 from novikoff.data.names.hashing import hash_bytes, hash_name
-from novikoff.data.options import MISSING_VALUES
 
 
 class JsonFieldRoles(NamedTuple):
