@@ -275,7 +275,7 @@ def _read_columns(model: Any, columns: NDArray[np.uint32], scores: Numbers, pred
         expected = factor * scores[0] @ mixing
         size = float(np.abs(scores[0]) @ np.abs(mixing).max(axis=1, initial=0.0)) or 1.0
         if not np.allclose(_class_scores(model, factor * scores)[0], expected, rtol=0.0, atol=ROUNDING * size):
-            raise _no_linear_score(model)
+            raise _build_no_linear_score_error(model)
     classes = [to_plain_label(value) for value in internals.require_state(model).labels.known()]
     index, rival = _choose_classes(model, classes, class_scores, predicted, label)
     direction = mixing[:, index] - (0.0 if rival is None else mixing[:, rival])

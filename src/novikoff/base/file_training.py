@@ -49,7 +49,7 @@ class FileTrainer:
         self.label_order: LabelOrder | None = LabelOrder()
         """Counts label changes in the first pass; None in later ones."""
 
-    def iter_batches(self, batches: Iterable[Batch]) -> Iterator[Any]:
+    def iter_batches(self, batches: Iterable[FileBatch]) -> Iterator[Any]:
         """Yield the batches in which examples are encoded and learned; by default those of the reader."""
         return iter(batches)
 
@@ -61,7 +61,7 @@ class FileTrainer:
             yield encoded
         self.end_pass()
 
-    def encode(self, batch: Batch) -> EncodedBatch:
+    def encode(self, batch: FileBatch) -> EncodedBatch:
         """Encode the labels of the next batch, and allocate weights for its features."""
         state = self._prepare_state(batch)
         batch = batch.to_numpy()
@@ -133,7 +133,7 @@ class FileTrainer:
             raise InputError("There were no examples.")
         return self.state
 
-    def _prepare_state(self, batch: Batch) -> ModelState:
+    def _prepare_state(self, batch: FileBatch) -> ModelState:
         """Return the state, with capacity for the features of the batch."""
         columns = self.reading.columns(batch.title)
         if self.state is None:
@@ -160,7 +160,7 @@ class FileTrainer:
         self._ensure_capacity(state, batch)
         return state
 
-    def _ensure_capacity(self, state: ModelState, batch: Batch) -> None:
+    def _ensure_capacity(self, state: ModelState, batch: FileBatch) -> None:
         """Allocate weights for the batch; raise ModelTooLarge, with the row of the first feature beyond the limit."""
 
         def needed(features: int) -> int:

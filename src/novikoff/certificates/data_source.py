@@ -137,7 +137,7 @@ class FileSource:
         for title in self.titles:
             if not is_builtin(title):
                 self._digest(title)
-        reading = self._reading()
+        reading = self._open_reader()
         training = internals.build_file_trainer(model, reading, positive=self.positive)
         with reserve_work_arrays():
             for encoded in training.learn_pass():
@@ -161,7 +161,7 @@ class FileSource:
             yield to_sparse(batch.rows), sides.encode(batch)
 
     def iter_encoded(self, model: OnlineClassifier) -> Iterator[tuple[Rows, Any]]:
-        yield from internals.iter_encoded_files(model, self._reading())
+        yield from internals.iter_encoded_files(model, self._open_reader())
 
     def _open_reader(self) -> DataReader:
         reading = DataReader(self.titles, self.options)

@@ -20,7 +20,7 @@ from typing import Any
 from novikoff import learner_registry
 from novikoff.base.internals import feature_range_of, inner_learner_of, scheme_info_of
 from novikoff.cli import signals
-from novikoff.cli.certify import add_certificate_options, given_certify_settings
+from novikoff.cli.certify import add_certificate_options, collect_certify_settings
 from novikoff.cli.learn import progressive_error_lines
 from novikoff.cli.options import model_options, run_options
 from novikoff.cli.options.data_options import add_data_options, build_reading_options

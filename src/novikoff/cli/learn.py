@@ -25,7 +25,7 @@ from novikoff.cli.output.provenance import add_provenance, begin_provenance, fin
 from novikoff.cli.output.report_output import add_report_option
 from novikoff.data.formats.base import ReadOptions
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS
-from novikoff.data.reader import Batch, DataReader, is_builtin
+from novikoff.data.reader import DataReader, FileBatch, is_builtin
 from novikoff.errors import InputError, TooManyLabelsError, TooManyNamesError
 from novikoff.model_factory import (
     BATCH_SCHEMES,
@@ -226,7 +226,7 @@ def _run_passes(
     return model, reading, first_pass if passes > 1 else None
 
 
-def _learn_pass(training: Any, batches: Iterator[Batch], progress: TrainingProgress | None) -> None:
+def _learn_pass(training: Any, batches: Iterator[FileBatch], progress: TrainingProgress | None) -> None:
     """Learn all batches, in pieces that end where a line of progress is due."""
     for batch in training.iter_batches(batches):
         encoded, start = training.encode(batch), 0
@@ -273,7 +273,7 @@ def _resume(options: argparse.Namespace) -> tuple[None, Any, int]:
             f" settings {', '.join(sorted(changed)) or name!r} that differ."
         )
     internals.check_settings(model)
-    return None, model, model_options.given_learner_settings(options).get("passes", 1)
+    return None, model, model_options.collect_learner_settings(options).get("passes", 1)
 
 
 def _is_ranking_possible(settings: ModelSettings | None, draft: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.data.formats.base import ReadOptions, check_options
 from novikoff.data.labels.binary_labels import build_missing_label_error
-from novikoff.data.reader import Batch, DataReader, check_sources, is_builtin
+from novikoff.data.reader import DataReader, FileBatch, check_sources, is_builtin
 from novikoff.data.rows import Dense, Sparse
 from novikoff.errors import SPARSE_MATRIX_PURPOSE, InputError, import_optional
 

@@ -230,7 +230,7 @@ class DataReader:
         bits = self.format.bits_used if self.format is not None else None
         if bits:
             slots = 1 << bits
-            used = int.from_bytes(self._used_slots().tobytes(), "little").bit_count()
+            used = int.from_bytes(self._list_used_slots().tobytes(), "little").bit_count()
             counted = self._slot_names is not None
             # The estimate stays finite where every slot is used: half a slot counts as free.
             expected = slots * math.log(slots / max(slots - used, 0.5)) - used
@@ -340,7 +340,7 @@ class DataReader:
         from novikoff.data import cache
 
         bad = self.bad.copy()
-        self._used.append(self._used_slots())
+        self._used.append(self._list_used_slots())
         for place in self._places(fmt, feed.size):
             place.parser.used[:] = 0  # collect the slots of this file only
         writer = cache.CacheWriter(feed.title, stamp)
@@ -424,7 +424,7 @@ class DataReader:
 
             if fmt.bits_used != 0:
                 if self._slot_names is not None:
-                    self._slot_names.note(rows, used, name_of)
+                    self._slot_names.keep_names(rows, used, name_of)
             else:
                 if self._columns is None:
                     self.names = FeatureNames() if self.names is None else self.names

@@ -163,7 +163,7 @@ class FileShard:
 
     def summarize(self, model: OnlineClassifier, data: Pairs | None, *, all_labels: bool) -> ShardSummary:
         """Read the first block, or all of it for `all_labels`, and return the properties of the shard."""
-        reading = self._reading(model)
+        reading = self._open_reader(model)
         reader = internals.build_label_reader(
             model, internals.build_empty_labels(model), Counter() if self.options.bad_lines == "skip" else None
         )
@@ -196,14 +196,14 @@ class FileShard:
         return FirstExamples(reading.description or {}, reading.notes, reading.doubts)
 
     def learn(self, model: OnlineClassifier, data: Pairs | None) -> bool:
-        training = internals.build_file_trainer(model, self._reading(model), positive=self.positive)
+        training = internals.build_file_trainer(model, self._open_reader(model), positive=self.positive)
         with reserve_work_arrays():
             for _ in training.learn_pass():
                 pass
         return self.positive is None or bool(training.saw_positive_label())
 
     def iter_encoded(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
-        yield from internals.iter_encoded_files(model, self._reading(model))
+        yield from internals.iter_encoded_files(model, self._open_reader(model))
 
     def _open_reader(self, model: OnlineClassifier) -> DataReader:
         """Return a reader of the file, by default with one thread: other shards use the other processors."""

@@ -102,7 +102,7 @@ class KernelClassifier(OnlineClassifier):
 
     def with_kernel(self, kernel: Any) -> None:
         """Set the kernel again if it contains a Python function, after the model was loaded from a file."""
-        if to_plain_data(as_kernel(kernel)) != to_plain_data(as_kernel(self.kernel)):
+        if to_plain_data(to_kernel(kernel)) != to_plain_data(to_kernel(self.kernel)):
             raise InputError(
                 f"The model was learned with the kernel {to_kernel(self.kernel)}, not {to_kernel(kernel)}."
             )
@@ -171,7 +171,7 @@ class KernelClassifier(OnlineClassifier):
         terms, squares = self._to_sparse_rows(state, rows, state.features)
         if not state.dual.counts[N_SUPPORT]:
             count = int(terms.starts[-1] - terms.starts[0])
-            if isinstance(as_kernel(self.kernel), Precomputed):
+            if isinstance(to_kernel(self.kernel), Precomputed):
                 count = count_rows(rows)  # examples are stored as sparse terms
             kept = build_empty_expansion(
                 state.features, state.kind, panels=should_use_panels(state.features, count_rows(rows), count)

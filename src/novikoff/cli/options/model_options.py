@@ -51,8 +51,8 @@ SETTING_PREFIX = "setting_"
 
 def read_model_settings(options: argparse.Namespace) -> model_factory.ModelSettings:
     """Return what the options say of the model; InputError where they contradict each other."""
-    scheme = named_scheme(options)
-    online_to_batch = given_method_settings(options)
+    scheme = get_scheme_name(options)
+    online_to_batch = collect_method_settings(options)
     batch_scheme = scheme in model_factory.BATCH_SCHEMES
     for option in ("online_to_batch", "kernel_form") if batch_scheme else ():
         if getattr(options, option) is not None:
@@ -103,7 +103,7 @@ def collect_learner_settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def collect_scheme_settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of the scheme or ensemble that the user gave."""
-    return _given(options, (*model_factory.CLASS_SETTINGS, *model_factory.ENSEMBLE_SETTINGS))
+    return _collect_options(options, (*model_factory.CLASS_SETTINGS, *model_factory.ENSEMBLE_SETTINGS))
 
 
 def collect_method_settings(options: argparse.Namespace) -> dict[str, Any]:

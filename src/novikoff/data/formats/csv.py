@@ -68,7 +68,9 @@ class CsvParser(TableParser):
             csv_rows.ABSENT if self.table.weight is None or not self.has_weights() else places.index(self.table.weight)
         )
         if self.table.hash_bits is not None:
-            self.into: csv_rows.NumericRows | csv_rows.SelectedRows | csv_rows.HashedRows = self._hashed(size, rows)
+            self.into: csv_rows.NumericRows | csv_rows.SelectedRows | csv_rows.HashedRows = self._build_hashed_rows(
+                size, rows
+            )
         else:
             self.into = self._build_numeric_rows(size) if self._is_plain() else self._build_selected_rows(rows)
 
@@ -76,16 +78,16 @@ class CsvParser(TableParser):
         """Return whether all columns of the file but the label are features, in table order."""
         return [c for c in self.places if c != self.table.target] == self.table.features
 
-    def _numbers(self, size: int) -> csv_rows.NumericRows:
+    def _build_numeric_rows(self, size: int) -> csv_rows.NumericRows:
         # Without a label column, numbers end where the label would be if it were the last column.
         target = self.width if self.target == csv_rows.ABSENT else self.target
         return csv_rows.NumericRows(
             uninitialised(size + 16, "float32"), self.width + 1, target, self.missing_policy, self.quote
         )
 
-    def _chosen(self, rows: int) -> csv_rows.SelectedRows:
+    def _build_selected_rows(self, rows: int) -> csv_rows.SelectedRows:
         place = {c: k for k, c in enumerate(self.table.features)}
-        kinds = self._kinds()
+        kinds = self._list_column_types()
         return csv_rows.SelectedRows(
             values=uninitialised(rows * self.width + 16, "float32"),
             width=self.width,
@@ -99,8 +101,8 @@ class CsvParser(TableParser):
     def _list_column_types(self) -> NDArray[np.uint8]:
         return buffers.array([self.table.column_type(c) for c in self.places], "uint8")
 
-    def _hashed(self, size: int, rows: int) -> csv_rows.HashedRows:
-        table, kinds = self.table, self._kinds()
+    def _build_hashed_rows(self, size: int, rows: int) -> csv_rows.HashedRows:
+        table, kinds = self.table, self._list_column_types()
         there = [c for c in table.features if c in self.places or self.missing_policy == csv_rows.INDICATE]
         lacking = sum(c not in self.places for c in there)
         terms = (

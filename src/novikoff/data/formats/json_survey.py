@@ -49,7 +49,7 @@ class JsonSurvey:
         """All top-level fields, in order of first appearance."""
         return list(dict.fromkeys(name for obj in self.objects for name in obj))
 
-    def in_all_objects(self, column: column_survey.SurveyedColumn) -> bool:
+    def is_in_all_objects(self, column: column_survey.SurveyedColumn) -> bool:
         """Return whether all objects have this field."""
         return len(column.values) == len(self.objects)
 

@@ -314,7 +314,7 @@ class JsonLines(Format):
 
     def doubts(self) -> list[str]:
         label = json_survey.LabelField(self.label, self.survey.values_at(self.label))
-        found = label.doubts() + find_feature_doubts(self._features)
+        found = label.find_doubts() + find_feature_doubts(self._features)
         lines = len(self.survey.objects)
         found += [
             f"field {column.name!r} alone determines the label of all {lines:,} sampled lines:"
