@@ -26,8 +26,8 @@ SOLVE = """
 import json, sys, time
 import novikoff, numpy as np
 from liblinear.liblinearutil import parameter, problem, train
-X, y = novikoff.read(sys.argv[1]).whole()
-X_test, y_test = novikoff.read(sys.argv[2], features=X.shape[1]).whole()
+X, y = novikoff.read(sys.argv[1]).to_arrays()
+X_test, y_test = novikoff.read(sys.argv[2], features=X.shape[1]).to_arrays()
 began = time.perf_counter()
 model = train(problem(y.astype(float), X), parameter("-s 2 -q"))
 took = time.perf_counter() - began

@@ -20,7 +20,7 @@ def run() -> list[Row]:
     averaged = SGDClassifier(loss="perceptron", learning_rate="constant", eta0=1.0, penalty=None, average=True, **once)
     sparse, labels = text_like()
     dense, dense_labels = table()
-    words, truth = m_of_n(n=100_000, k=20, m=3, density=5e-4, noise=0.05, examples=1_000_000).whole()
+    words, truth = m_of_n(n=100_000, k=20, m=3, density=5e-4, noise=0.05, examples=1_000_000).to_arrays()
     return [
         compare_times(
             "Perceptron, sparse 500k × 47k",

@@ -1,7 +1,7 @@
 """Text to arrays, and a dense table learned in the time that others need to read it.
 
-- `novikoff.read(file).whole()`, which is (X, y), against scikit-learn's load_svmlight_file, on the first 100 MB of rcv:
-  the whole takes the latter half a minute, and both times grow with the file.
+- `novikoff.read(file).to_arrays()`, which is (X, y), against scikit-learn's load_svmlight_file, on the first 100 MB of
+  rcv: the latter takes half a minute for the whole file, and both times grow with the file.
 - A Perceptron learned from a dense CSV (seconds that `novikoff learn` reports) against polars merely reading it.
 - The same for JSON lines of tokens, which polars reads into a table of strings; no target was set for it.
 
@@ -29,7 +29,7 @@ began = time.perf_counter()
 kept = read(sys.argv[2])
 print(time.perf_counter() - began)
 """
-OURS = CLOCK.format(imports="import novikoff", read="novikoff.read(file).whole()")
+OURS = CLOCK.format(imports="import novikoff", read="novikoff.read(file).to_arrays()")
 SKLEARN = CLOCK.format(imports="from sklearn.datasets import load_svmlight_file", read="load_svmlight_file(file)")
 POLARS_JSON = CLOCK.format(imports="import polars", read="polars.read_ndjson(file)")
 POLARS = CLOCK.format(imports="import polars", read="polars.read_csv(file, has_header=False)")

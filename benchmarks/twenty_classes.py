@@ -60,7 +60,7 @@ def _in_memory(file: Path) -> Row:
     from sklearn.linear_model import Perceptron as Theirs
 
     warnings.simplefilter("ignore")
-    X, y = novikoff.read(file).whole()
+    X, y = novikoff.read(file).to_arrays()
     once: dict[str, Any] = {"max_iter": 1, "tol": None, "shuffle": False}
     return compare_times(
         "20 classes in memory, Perceptron (Kesler)",

@@ -18,7 +18,7 @@ NEEDED = 13e9
 
 def run() -> Iterator[Row | Limit | Failed]:
     svm, theirs = texts.path("rcv.svm"), texts.path("rcv.vw")
-    yield whole(
+    yield compare_processes(
         "rcv, Perceptron, 570 MB of text",
         lambda: novikoff(svm, *PERCEPTRON, *TWO),
         lambda: vw(theirs, *HINGE),
@@ -34,14 +34,14 @@ def huge() -> Iterator[Row | Limit | Failed]:
         yield Failed(title, f"there are {room / 1e9:.0f} GB free for the texts, {NEEDED / 1e9:.0f} are needed")
         return
     svm, theirs = texts.path("rcv10.svm"), texts.path("rcv10.vw")
-    yield whole(title, lambda: novikoff(svm, *PERCEPTRON, *TWO), lambda: vw(theirs, *HINGE), 7.0)
+    yield compare_processes(title, lambda: novikoff(svm, *PERCEPTRON, *TWO), lambda: vw(theirs, *HINGE), 7.0)
 
 
 def quick() -> Iterator[Row | Limit | Failed]:
     """57 MB, where starting is half of it; 3 × was asked for 50 MB."""
     svm, theirs = texts.path("rcv-50k.svm"), texts.path("rcv-50k.vw")
     title = "rcv, Perceptron, 57 MB of text"
-    yield whole(title, lambda: novikoff(svm, *PERCEPTRON, *TWO), lambda: vw(theirs, *HINGE), 3.0)
+    yield compare_processes(title, lambda: novikoff(svm, *PERCEPTRON, *TWO), lambda: vw(theirs, *HINGE), 3.0)
 
 
 def cache() -> Iterator[Row | Limit | Failed]:
@@ -59,8 +59,10 @@ def cache() -> Iterator[Row | Limit | Failed]:
         title = f"rcv from cache, {passes} pass{'es' * (passes > 1)}"
         mine, other = (lambda n=passes: ours(n)), (lambda n=passes: vws(n))
         yield training(f"{title}, training", mine, other, target)
-        yield whole(f"{title}, whole process", mine, other, target)
+        yield compare_processes(f"{title}, whole process", mine, other, target)
 
 
-def whole(title: str, ours: Callable[[], Run], theirs: Callable[[], Run], target: float) -> Row | Limit | Failed:
+def compare_processes(
+    title: str, ours: Callable[[], Run], theirs: Callable[[], Run], target: float
+) -> Row | Limit | Failed:
     return attempt(title, lambda title: compare_values(title, lambda: ours().whole, lambda: theirs().whole, target))

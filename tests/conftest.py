@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[ForkServer]:
-    """A process that forks servers; one for each test module."""
+    """Provide a process that forks servers, one for each test module."""
     process = ForkServer()
     yield process
     process.close()
@@ -48,6 +48,6 @@ def fork_server() -> Iterator[ForkServer]:
 
 @pytest.fixture
 def server(fork_server: ForkServer, tmp_path: Path) -> Iterator[Server]:
-    """A server without models."""
+    """Provide a server without models."""
     with run_server(fork_server, tmp_path / "data") as one:
         yield one

@@ -195,7 +195,7 @@ def test_the_baseline_may_shrink_and_follow_moved_files_but_not_grow():
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A repository with one module and one page."""
+    """Provide a repository with one module and one page."""
     for path, text in {
         "src/novikoff/base/model.py": BASE,
         "docs/page.md": "A page that was told.\n",

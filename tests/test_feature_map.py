@@ -40,8 +40,8 @@ def test_columns_are_numbered_without_gaps(degree: int, repeated: bool) -> None:
         assert [get_product_features(j, degree, repeated=repeated) for j in numbers] == products
 
 
-def whole(chosen: MapSpec, rows: Any, features: int) -> Any:
-    """All rows mapped, as a dense array."""
+def map_dense(chosen: MapSpec, rows: Any, features: int) -> Any:
+    """Return all mapped rows as a dense array."""
     count = len(rows.starts) - 1 if isinstance(rows, Sparse) else len(rows.values) // rows.width
     out, seen = np.zeros((count, chosen.columns(features)), rows.values.dtype), 0
     for piece, start, stop in Mapper(chosen).pieces(rows, features):
@@ -64,7 +64,7 @@ def test_every_column_is_what_its_name_says(table: list[list[int]], degree: int,
     chosen, X = MapSpec.parse(f"{kind}:{degree}"), np.array(table, float)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(feature_maps, "TERMS_PER_CHUNK", at_once)
-        got = whole(chosen, Dense(X.reshape(-1), 4), 4)
+        got = map_dense(chosen, Dense(X.reshape(-1), 4), 4)
     names = [chosen.name(j) for j in range(chosen.columns(4))]
     assert len(set(names)) == len(names)
     for j, name in enumerate(names):
@@ -119,7 +119,7 @@ def test_columns_keep_their_positions_as_features_arrive() -> None:
 def test_hashed_products_use_the_documented_hash() -> None:
     rows = Sparse(np.array([0, 3]), np.array([7, 2, 5], np.uint32), np.array([2.0, 3.0, 5.0]))
     bits = 20
-    got = whole(MapSpec.parse("products:3", bits), rows, 8)[0]
+    got = map_dense(MapSpec.parse("products:3", bits), rows, 8)[0]
     pair = {(i, j): int(combine_hashes(np.uint64(i), np.uint64(j))) for i, j in ((2, 5), (2, 7), (5, 7))}
     triple = int(combine_hashes(np.uint64(pair[2, 5]), np.uint64(7)))
     want = {2: 3.0, 5: 5.0, 7: 2.0} | {h % 2**bits: v for h, v in zip(pair.values(), (15.0, 6.0, 10.0), strict=True)}
@@ -132,13 +132,13 @@ def test_hashed_products_use_the_documented_hash() -> None:
 @given(ROWS, st.integers(1, 5))
 def test_colliding_products_are_summed(table: list[list[int]], bits: int) -> None:
     X = np.array(table, float)
-    own, chosen = whole(MapSpec.parse("products:2"), Dense(X.reshape(-1), 4), 4), MapSpec.parse("products:2", bits)
+    own, chosen = map_dense(MapSpec.parse("products:2"), Dense(X.reshape(-1), 4), 4), MapSpec.parse("products:2", bits)
     want = np.zeros((len(X), 2**bits))
     for j in range(own.shape[1]):
         parts = get_product_features(j, 2, repeated=False)
         name = parts[0] if len(parts) == 1 else int(combine_hashes(np.uint64(parts[0]), np.uint64(parts[1])))
         want[:, name % 2**bits] += own[:, j]
-    assert (whole(chosen, Dense(X.reshape(-1), 4), 4) == want).all()
+    assert (map_dense(chosen, Dense(X.reshape(-1), 4), 4) == want).all()
 
 
 def test_rows_in_any_form_give_the_same_result() -> None:
@@ -176,7 +176,7 @@ def test_files_are_mapped_as_arrays_are(tmp_path: Path, capsys: pytest.CaptureFi
     loaded = novikoff.load(model)
     assert loaded.ledger_.mistake_times.tolist() == direct.ledger_.mistake_times.tolist()
     assert (loaded.coef_ == direct.coef_).all()
-    streamed, read_labels = novikoff.read(path, feature_map="poly:2").whole()
+    streamed, read_labels = novikoff.read(path, feature_map="poly:2").to_arrays()
     assert (streamed.toarray() == mapped.toarray()).all()
     assert read_labels.tolist() == y.tolist()
 
@@ -323,7 +323,7 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
 def test_an_explicit_map_equals_the_kernel_perceptron(
     kernel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Prediction for prediction; the rounding of roots decides nothing on these numbers."""
+    """All predictions are equal; the rounding of roots does not matter for these numbers."""
     rng = np.random.default_rng(1)
     path = tmp_path / "d.csv"
     X = rng.standard_normal((80, 3))

@@ -117,8 +117,8 @@ ONE_BY_ONE = [
 ]
 
 
-def next_example(model: Any, k: int) -> tuple[dict[str, float], Any, list[Any]]:
-    """New features each time, and now and then a new label where the model takes many."""
+def make_next_example(model: Any, k: int) -> tuple[dict[str, float], Any, list[Any]]:
+    """Return an example with new features, and with a new label at times if the model allows it."""
     x = {f"feature {k} {j}": 1.0 + j for j in range(30)} | {"all": 1.0}
     many = not isinstance(model, (Perceptron, AROW, SGD, BinaryAuto, VotedPerceptron, KernelPerceptron))
     label: Any = f"a/{k // 7}/{k % 2}" if many else f"{k % 2}"
@@ -130,7 +130,7 @@ def test_estimates_cover_the_allocated_memory(model: Any) -> None:
     """Every example is learned within the memory that was estimated for it, and the arrays are not larger than that."""
     model = type(model)(**model.get_params(deep=False))
     for k in range(40):
-        x, y, labels = next_example(model, k)
+        x, y, labels = make_next_example(model, k)
         state = model._state
         known = [] if state is None else state.labels.known()
         names = {} if state is None else state.names.columns
@@ -151,14 +151,14 @@ def test_estimates_cover_the_allocated_memory(model: Any) -> None:
 def test_a_refused_example_leaves_the_model_as_it_was(model: Any) -> None:
     model = type(model)(**model.get_params(deep=False))
     for k in range(3):
-        x, y, _ = next_example(model, k)
+        x, y, _ = make_next_example(model, k)
         model.learn_one(x, y)
     before = to_bytes(model)
     with limit_memory(model._state.bytes_needed() + 100), pytest.raises(ModelTooLarge, match="but the limit is"):
-        model.learn_one({f"new {j}": 1.0 for j in range(100_000)}, next_example(model, 1)[1])
+        model.learn_one({f"new {j}": 1.0 for j in range(100_000)}, make_next_example(model, 1)[1])
     assert to_bytes(model) == before
-    x, y, _ = next_example(model, 4)
-    model.learn_one(x, y)  # without that limit it goes on
+    x, y, _ = make_next_example(model, 4)
+    model.learn_one(x, y)  # succeeds without that limit
 
 
 def learn_all(model: Any, examples: list[tuple[Any, Any]]) -> None:
@@ -237,7 +237,7 @@ def test_learn_names_the_row_of_a_name_or_reports_too_many_bits(tmp_path: Path) 
 
 @pytest.fixture
 def large_machine(monkeypatch: Any) -> None:
-    """Half of the memory is 64 GiB."""
+    """Pretend that half of the memory is 64 GiB."""
     monkeypatch.delenv(ml.ENVIRONMENT_VARIABLE, raising=False)
     monkeypatch.setattr(ml, "default_memory", lambda share: int(share * (128 << 30)))
 

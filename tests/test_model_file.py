@@ -120,10 +120,10 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, mon
     path = tmp_path / "m.model"
     path.write_bytes(b"old")
 
-    def full(descriptor: int) -> None:
+    def raise_no_space(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", raise_no_space)
     with pytest.raises(OSError, match="No space"):
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
@@ -142,7 +142,7 @@ while True:
 
 
 def test_kill_minus_nine_while_saving_leaves_a_complete_file(tmp_path: Path) -> None:
-    """Killed in the middle of a save, seen by the unfinished file beside the old one, again and again."""
+    """The process is killed repeatedly in the middle of a save, while an unfinished file is there."""
     path = tmp_path / "m.model"
     novikoff.save(make_learner("perceptron").fit(np.random.default_rng(0).standard_normal((2, 300_000)), [0, 1]), path)
     in_the_middle = 0

@@ -46,7 +46,7 @@ MUTANTS_OF_A_FAMILY = 100_000
 
 
 def craft_file(model: Any, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> bytes:
-    """The file of a model after a change of its header or its arrays, with a correct checksum."""
+    """Return the file of a model after a change of its header or its arrays, with a correct checksum."""
     header, tensors = to_header_and_tensors(model)
     header, tensors = json.loads(json.dumps(header)), {name: array.copy() for name, array in tensors.items()}
     change(header, tensors)
@@ -202,7 +202,7 @@ def test_arrays_that_no_learner_asks_for_are_refused() -> None:
 
 
 def test_a_small_file_that_claims_to_be_large_takes_no_memory() -> None:
-    """Each would need gigabytes if it were believed."""
+    """Each file would need gigabytes if its header were trusted."""
     script = """
 import resource, sys
 from tests.test_mutated_model_files import LARGE_CLAIMS, from_bytes, ModelFileError

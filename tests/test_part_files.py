@@ -72,7 +72,7 @@ def test_temporary_caches_of_killed_processes_are_removed(tmp_path: Path) -> Non
 def test_a_temporary_cache_that_is_being_written_stays(tmp_path: Path) -> None:
     data = tmp_path / "d.svm"
     data.write_text("1 1:1\n-1 2:1\n" * 100)
-    writer = cache.CacheWriter(str(data), cache.CacheKey.of(os.stat(data), {}))
+    writer = cache.CacheWriter(str(data), cache.CacheKey.from_status(os.stat(data), {}))
     os.utime(writer.temporary, (OLD, OLD))
     assert main(["learn", str(data), "--cache"]) == 0
     assert writer.temporary.exists()
@@ -98,7 +98,7 @@ def test_a_shard_that_is_replaced_between_two_rounds_is_noticed(tmp_path: Path) 
 
     before, turns = coordinator._RoundLoop.next, []
 
-    def following(self: Any, message: bytes, *, more: bool) -> Any:
+    def record_round(self: Any, message: bytes, *, more: bool) -> Any:
         turn = before(self, message, more=more)
         turns.append(turn)
         if len(turns) == 1:
@@ -106,7 +106,7 @@ def test_a_shard_that_is_replaced_between_two_rounds_is_noticed(tmp_path: Path) 
         return turn
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coordinator._RoundLoop, "next", following)
+        patch.setattr(coordinator._RoundLoop, "next", record_round)
         with pytest.raises(InputError, match=r"1\.svm: the file has changed"):
             DistributedLearner(Perceptron(), rounds=3).fit(names)
     turns.clear()

@@ -139,7 +139,7 @@ def explain_terms(model: Any, columns: NDArray[np.uint32], values: NDArray[Any],
     score = math.fsum([found.bias, *products.tolist()])
     size = abs(found.bias) + float(np.abs(products).sum())
     if not abs(score - found.score) <= ROUNDING * max(size, abs(found.score)):
-        raise _no_linear_score(model)
+        raise _build_no_linear_score_error(model)
     return Explanation(
         predicted=predicted,
         label=found.label,
@@ -172,11 +172,11 @@ def _check_model(model: Any) -> Any:
             " contributions."
         )
     if not hasattr(working, "coef_"):
-        raise _no_linear_score(model)
+        raise _build_no_linear_score_error(model)
     return working
 
 
-def _no_linear_score(model: Any) -> InputError:
+def _build_no_linear_score_error(model: Any) -> InputError:
     return InputError(
         f"The score of this {type(model).__name__} is not a sum of value × weight: it has no contributions of features."
         " Use a linear learner such as AROW, SGD or Perceptron; for several classes with Kesler or OneVsAll."
@@ -275,7 +275,7 @@ def _read_columns(model: Any, columns: NDArray[np.uint32], scores: Numbers, pred
         expected = factor * scores[0] @ mixing
         size = float(np.abs(scores[0]) @ np.abs(mixing).max(axis=1, initial=0.0)) or 1.0
         if not np.allclose(_class_scores(model, factor * scores)[0], expected, rtol=0.0, atol=ROUNDING * size):
-            raise _no_linear_score(model)
+            raise _build_no_linear_score_error(model)
     classes = [to_plain_label(value) for value in internals.require_state(model).labels.known()]
     index, rival = _choose_classes(model, classes, class_scores, predicted, label)
     direction = mixing[:, index] - (0.0 if rival is None else mixing[:, rival])

@@ -18,7 +18,7 @@ from novikoff.base.internals import inner_learner_of, is_multiclass, needs_two_c
 from novikoff.errors import DefaultLearnerWarning, InputError, LabelError, find_user_stacklevel
 
 if TYPE_CHECKING:
-    from novikoff.data.reader import Batch
+    from novikoff.data.reader import FileBatch
 
 DEFAULT_LEARNER = "auto"
 FALLBACK_LEARNER = "arow"
@@ -115,7 +115,7 @@ def default_learner_inside(scheme_type: Any, scheme_settings: Mapping[str, Any])
     return learner_registry.name_of(type(inner_learner_of(scheme_type(**scheme_settings))))
 
 
-def inspect_task(batch: Batch, labels: list[Any] | None = None) -> Task:
+def inspect_task(batch: FileBatch, labels: list[Any] | None = None) -> Task:
     """Return the task that the first examples show. `labels` are those of all examples, where they are known."""
     parsed = batch.parsed
     if parsed.sets is not None:
@@ -223,7 +223,7 @@ def _check_no_scheme_settings(settings: ModelSettings, learner: Any) -> None:
             raise InputError(f"{settings.flag(name)} is for {purpose}: leave it out.")
 
 
-def _first_labels(batch: Batch) -> list[Any]:
+def _first_labels(batch: FileBatch) -> list[Any]:
     """Return the distinct labels of the first examples of a batch."""
     found: dict[int, Any] = {}
     for i, key in enumerate(batch.parsed.keys[:MAX_EXAMINED_EXAMPLES].tolist()):

@@ -55,14 +55,16 @@ class NamedSize:
     def __init__(self, text: str, value: Callable[[Mapping[str, int]], int] | None = None) -> None:
         self.text, self.value = text, value
 
-    def of(self, sizes: Mapping[str, int]) -> int:
+    def evaluate(self, sizes: Mapping[str, int]) -> int:
         return sizes[self.text] if self.value is None else self.value(sizes)
 
     def __add__(self, other: int) -> NamedSize:
-        return NamedSize(f"{self.text} {'+' if other >= 0 else '-'} {abs(other)}", lambda sizes: self.of(sizes) + other)
+        return NamedSize(
+            f"{self.text} {'+' if other >= 0 else '-'} {abs(other)}", lambda sizes: self.evaluate(sizes) + other
+        )
 
     def __mul__(self, factor: int) -> NamedSize:
-        return NamedSize(f"{factor} {self.text}", lambda sizes: self.of(sizes) * factor)
+        return NamedSize(f"{factor} {self.text}", lambda sizes: self.evaluate(sizes) * factor)
 
 
 class FreeSize:
@@ -84,7 +86,7 @@ Dimension = int | NamedSize | FreeSize
 
 
 def _resolve(bound: Limit, sizes: Mapping[str, int]) -> int | float:
-    return bound.of(sizes) if isinstance(bound, NamedSize) else bound
+    return bound.evaluate(sizes) if isinstance(bound, NamedSize) else bound
 
 
 # --- Checks of the numbers in an array ---

@@ -132,12 +132,12 @@ def test_generated_texts_have_the_stated_shape(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("NOVIKOFF_BENCH", str(tmp_path))
     few = {"thin.svm": texts.TEXTS["thin-10000.svm"]._replace(rows=50), "few.jsonl": texts.TEXTS["ten.jsonl"]}
     monkeypatch.setattr(texts, "TEXTS", few)
-    X, y = novikoff.read(texts.path("thin.svm")).whole()
+    X, y = novikoff.read(texts.path("thin.svm")).to_arrays()
     assert X.shape[0] == 50
     assert set(np.diff(X.indptr)) == {texts.THIN}
     assert set(y) == {-1, 1}
     assert np.allclose(X.multiply(X).sum(axis=1), 1, atol=1e-4)
-    X, _ = novikoff.read(texts.path("few.jsonl"), label="_label").whole()
+    X, _ = novikoff.read(texts.path("few.jsonl"), label="_label").to_arrays()
     assert set(np.diff(X.indptr)) == {texts.COLUMNS}
 
 

@@ -84,7 +84,7 @@ def test_every_number_is_rounded_outward(stream: Any, bias: bool, kind: Any) -> 
 
 
 def check_soundness(seed: int) -> int:
-    """A small stream with its certificate: each bound at least what its formula gives for the exact numbers."""
+    """Check that each bound of a small stream is at least the value of its formula for the exact numbers."""
     rng = np.random.default_rng(seed)
     rows, columns = int(rng.integers(2, 9)), int(rng.integers(1, 4))
     X = rng.integers(-3, 4, (rows, columns)) / rng.choice([1.0, 3.0, 10.0])
@@ -130,7 +130,7 @@ def test_no_certificate_of_a_hundred_thousand_claims_more_than_is_true(start: in
 
 
 def sharper_hinge_bound(u: Any, Z: Any, y: Any, radius: float) -> float:
-    """The sharper hinge bound for u, plainly."""
+    """Compute the sharper hinge bound for u from its definition."""
     loss = np.maximum(0.0, 1.0 - y * (Z @ u)).sum()
     a = radius**2 * (u @ u)
     return float((a + 2 * loss + math.sqrt(a * a + 4 * a * loss)) / 2)
@@ -151,7 +151,7 @@ def reference(Z: Any, y: Any) -> float:
     return best
 
 
-def shared(name: str) -> Any:
+def read_shared(name: str) -> Any:
     path = DATA_FOLDER / name
     if not path.exists():
         pytest.skip(f"the shared data set {name} is not here")
@@ -169,11 +169,11 @@ def sets(name: str) -> tuple[Any, Any]:
     if name == "sms_spam":
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        with gzip.open(shared("sms_spam.tsv.gz"), "rt", encoding="utf-8") as file:
+        with gzip.open(read_shared("sms_spam.tsv.gz"), "rt", encoding="utf-8") as file:
             lines = [line.rstrip("\n").split("\t", 1) for line in file]
         X = TfidfVectorizer(token_pattern=r"\S+").fit_transform([text for _, text in lines])  # noqa: S106 - no password
         return X, np.array([1 if label == "spam" else -1 for label, _ in lines])
-    with gzip.open(shared(f"{name}.train.svm.gz")) as file:
+    with gzip.open(read_shared(f"{name}.train.svm.gz")) as file:
         X, y = load_svmlight_file(file)
     return X, np.where(y > 0, 1, -1)
 
@@ -264,7 +264,7 @@ def test_any_change_of_the_data_is_found(change: str) -> None:
     assert "other data" in verify(certificate, other, labels)[0]
     if change in ("label", "fewer"):  # even if the digest were forged, the numbers would tell
         forged = copy.deepcopy(certificate.document)
-        forged["data"] = ArraySource(other, labels).about()
+        forged["data"] = ArraySource(other, labels).describe()
         assert verify(forged, other, labels)
 
 

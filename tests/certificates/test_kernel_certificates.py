@@ -33,7 +33,7 @@ FORMS = ["linear", "poly:3:0.5:0.25", "rbf:0.7", "conjunctions", "2*rbf:0.3*line
 
 
 def exact(name: str, x: Any, z: Any) -> Decimal:
-    """The true value, to 60 digits."""
+    """Return the true value, to 60 digits."""
     s = sum((Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, z, strict=True)), Fraction(0))
     apart = sum(((Fraction(float(a)) - Fraction(float(b))) ** 2 for a, b in zip(x, z, strict=True)), Fraction(0))
 
@@ -56,7 +56,7 @@ def exact(name: str, x: Any, z: Any) -> Decimal:
 def test_kernel_values_are_within_the_stated_error(name: str, seed: int, size: float) -> None:
     rng = np.random.default_rng(seed)
     X, Z = rng.standard_normal((3, 7)) * size, rng.standard_normal((4, 7)) * max(size, 1e-5)
-    Z[0] = X[0] * (1.0 + 1e-9)  # nearly the same: what is subtracted nearly cancels
+    Z[0] = X[0] * (1.0 + 1e-9)  # nearly equal rows: the difference nearly cancels
     k = kernels.parse(name)
     rows = {key: to_canonical_sparse(validation.validate_batch(T).rows, 7) for key, T in (("X", X), ("Z", Z))}
     found, squares = evaluate_kernel(k, build_support(rows["Z"], np.arange(4), 7), rows["X"])
@@ -117,7 +117,7 @@ def test_kernel_values_that_overflow_claim_nothing() -> None:
 
 
 def circle(rows: int = 80) -> Any:
-    """x₁² + x₂² ≤ 1, with a gap around it."""
+    """Draw points labelled by x₁² + x₂² ≤ 1, with a gap around the circle."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-2.0, 2.0, (rows, 2))
     apart = np.abs((X**2).sum(axis=1) - 1.0) > 0.3

@@ -62,7 +62,7 @@ def unpack_witness(packed: dict[str, Any], columns: int) -> Any:
 
 
 def pairs(name: str, labels: list[Any], one: Any) -> list[tuple[Any, Any]]:
-    """The preferences of an example, as columns of weights that stand against each other: tuples of columns."""
+    """Return the preferences of an example: tuples of the weight columns that are compared."""
     number = {label: c for c, label in enumerate(labels)}
     if name.startswith("kesler"):
         return [((number[one],), (c,)) for c in range(len(labels)) if c != number[one]]
@@ -89,13 +89,13 @@ def stretch(name: str, labels: list[Any]) -> int:
     return 2 * max(label.count("/") + 1 for label in labels) if name == "hierarchical" else 2
 
 
-def quick(names: Iterable[str], *some: str) -> list[Any]:
-    """All of them, those that are not among some in the slow set."""
-    return [name if name in some else slow(name) for name in names]
+def mark_slow_except(names: Iterable[str], *some: str) -> list[Any]:
+    """Return all names; mark those that are not in `some` as slow."""
+    return [name if name in some else mark_slow(name) for name in names]
 
 
-def slow(name: str) -> Any:
-    """For the slow set: what it has compiled is for this scheme alone."""
+def mark_slow(name: str) -> Any:
+    """Mark a scheme as slow: its kernels are compiled for this test alone."""
     return pytest.param(name, marks=pytest.mark.slow)
 
 
@@ -120,8 +120,8 @@ class Truth:
         return sum((max(Fraction(0), exact(width) - m) ** 2 for m in self.least), Fraction(0))
 
 
-def small(name: str, seed: int) -> tuple[Any, Any]:
-    """A small stream of small fractions with labels for this scheme."""
+def make_small_stream(name: str, seed: int) -> tuple[Any, Any]:
+    """Make a small stream of simple fractions with labels for this scheme."""
     rng = np.random.default_rng(seed)
     rows, classes = int(rng.integers(2, 9)), int(rng.integers(2, 5))
     X, y = draw_labelled(name, seed, rows=rows, classes=classes, columns=int(rng.integers(1, 4)))
@@ -130,8 +130,8 @@ def small(name: str, seed: int) -> tuple[Any, Any]:
 
 
 def check_soundness(name: str, seed: int) -> int:
-    """Each number at least what is exact, each bound at least what its formula gives for the exact numbers."""
-    X, y = small(name, seed)
+    """Check that no number is below the exact one, and no bound below its formula for the exact numbers."""
+    X, y = make_small_stream(name, seed)
     model = make_scheme(name, Perceptron(fit_intercept=bool(seed % 2), passes=1 + seed % 2)).fit(X, y)
     document = certify(model, X, y, search_effort=1.0 if seed % 40 == 0 else 1e-5).document
     labels, columns = model._require_fitted().labels.known(), len(model._column_names())
@@ -162,7 +162,7 @@ def check_soundness(name: str, seed: int) -> int:
     return len(document["bounds"])
 
 
-@pytest.mark.parametrize("name", quick(PREFERRING, "kesler"))
+@pytest.mark.parametrize("name", mark_slow_except(PREFERRING, "kesler"))
 def test_no_certificate_claims_more_than_is_true(name: str) -> None:
     assert sum(check_soundness(name, seed) for seed in range(6 if JIT_DISABLED else 60)) > 0
 
@@ -175,8 +175,8 @@ def test_no_certificate_of_ten_thousand_claims_more_than_is_true(name: str, star
 
 
 def check_column_sums(name: str, seed: int) -> int:
-    """The mistakes of every column, and of the whole, within what is allowed."""
-    X, y = small(name, seed)
+    """Check that the mistakes of each column, and their sum, are within the bounds."""
+    X, y = make_small_stream(name, seed)
     model = make_scheme(
         name, Perceptron(fit_intercept=bool(seed % 2), tie=("positive", "negative")[seed // 2 % 2])
     ).fit(X, y)
@@ -188,7 +188,7 @@ def check_column_sums(name: str, seed: int) -> int:
     return len(stated)
 
 
-@pytest.mark.parametrize("name", quick(REDUCING, "one-vs-all"))
+@pytest.mark.parametrize("name", mark_slow_except(REDUCING, "one-vs-all"))
 def test_sums_over_columns_hold(name: str) -> None:
     assert sum(check_column_sums(name, seed) for seed in range(3 if JIT_DISABLED else 10)) > 0
 
@@ -255,7 +255,7 @@ def test_the_bound_on_digits_is_at_most_four_times_the_mistakes() -> None:
 # --- Every scheme, every change ---
 
 
-@pytest.mark.parametrize("name", quick(SCHEMES, "kesler", "one-vs-all"))
+@pytest.mark.parametrize("name", mark_slow_except(SCHEMES, "kesler", "one-vs-all"))
 def test_every_scheme_can_be_certified_and_verified(name: str) -> None:
     X, y = draw_labelled(name, 3)
     certificate = certify(make_scheme(name, Perceptron(passes=2)).fit(X, y), X, y)
@@ -299,7 +299,7 @@ def test_sample_weights_withdraw_the_bounds() -> None:
         assert not make_scheme(name).fit(X, y, sample_weight=np.linspace(0.5, 2.0, len(X))).bounds()
 
 
-@pytest.mark.parametrize("name", ["kesler", "one-vs-all", *map(slow, ("multi-label-uniform", "hierarchical"))])
+@pytest.mark.parametrize("name", ["kesler", "one-vs-all", *map(mark_slow, ("multi-label-uniform", "hierarchical"))])
 def test_any_change_of_the_certificate_is_found(name: str) -> None:
     X, y = draw_labelled(name, 5, rows=20, classes=3, columns=3)
     certificate = certify(make_scheme(name, Perceptron()).fit(X, y), X, y)
@@ -320,7 +320,7 @@ def test_any_change_of_the_certificate_is_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("change", ["value", "label", "order", "fewer"])
-@pytest.mark.parametrize("name", ["kesler", *map(slow, ("multi-label", "label-ranking"))])
+@pytest.mark.parametrize("name", ["kesler", *map(mark_slow, ("multi-label", "label-ranking"))])
 def test_any_change_of_the_data_is_found(name: str, change: str) -> None:
     X, y = draw_labelled(name, 6, rows=30, columns=4)
     certificate = certify(make_scheme(name).fit(X, y), X, y)
@@ -336,7 +336,7 @@ def test_any_change_of_the_data_is_found(name: str, change: str) -> None:
     assert "other data" in verify(certificate, other, labels)[0]
     if change == "fewer":  # even if the digest were forged, the numbers would tell
         forged = copy.deepcopy(certificate.document)
-        forged["data"] = ArraySource(other, labels).about()
+        forged["data"] = ArraySource(other, labels).describe()
         assert verify(forged, other, labels)
 
 
@@ -359,11 +359,13 @@ def test_a_changed_setting_is_named() -> None:
 def test_the_order_of_a_label_set_does_not_change_the_fingerprint() -> None:
     X = np.eye(2)
     one, other = [{"a", "b", "c"}, set()], [{"c", "b", "a"}, set()]
-    assert ArraySource(X, one).about() == ArraySource(X, other).about() != ArraySource(X, [{"a"}, set()]).about()
+    assert (
+        ArraySource(X, one).describe() == ArraySource(X, other).describe() != ArraySource(X, [{"a"}, set()]).describe()
+    )
 
 
 def test_duplicate_features_are_measured_as_their_sum() -> None:
-    """Also in a row that comes after one that needs no tidying."""
+    """This also holds in a row after one that is canonical already."""
     X = sp.csr_matrix((np.ones(4), np.array([0, 1, 0, 0]), np.array([0, 2, 4])), shape=(2, 2))
     parts = list(canonicalize_batches([(validation.validate_batch(X).rows, np.array([1, -1], np.int8))], 2))
     assert [count_rows(rows) for rows, _ in parts] == [1, 1]
@@ -438,7 +440,7 @@ def test_the_bound_allows_for_new_classes(data: Path) -> None:
     assert [b.name for b in model.bounds()] == [b["name"] for b in certificate.bounds]
 
 
-@pytest.mark.parametrize("name", ["kesler", slow("ova")])
+@pytest.mark.parametrize("name", ["kesler", mark_slow("ova")])
 def test_certify_and_verify_from_the_command_line(
     name: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

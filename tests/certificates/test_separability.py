@@ -35,7 +35,7 @@ XOR = [0, 1, 1, 0]
 
 
 def sign_rows(X: Any, y: Any, bias: bool) -> list[list[Fraction]]:
-    """sign·(1, x), exactly."""
+    """Return sign·(1, x), exactly."""
     dense = X.toarray() if sp.issparse(X) else np.asarray(X, np.float64)
     top = max(y)
     return [
@@ -56,7 +56,7 @@ def is_separable_exactly(rows: list[list[Fraction]]) -> bool:
 
 
 def confirm_proof(X: Any, y: Any, proof: Any, bias: bool) -> None:
-    """That the proof proves what it says: by the definitions, in fractions."""
+    """Check a proof against the definitions, in fractions."""
     rows = sign_rows(X, y, bias)
     if isinstance(proof, Separable):
         u = [Fraction(v) for v in proof.witness.tolist()]
@@ -187,7 +187,7 @@ def test_constant_empty_and_equal_columns_do_not_change_the_answer(bias: bool) -
 
 
 def test_a_single_label_is_separable() -> None:
-    X, y = orthonormal(20).whole()
+    X, y = orthonormal(20).to_arrays()
     proof = separable(X, y, fit_intercept=False)
     assert isinstance(proof, Separable)
     assert proof.allowance == pytest.approx(20)  # and the Perceptron makes them all
@@ -219,14 +219,14 @@ def test_xor_repeats_its_weights() -> None:
 @pytest.mark.parametrize("name", CONCEPTS)
 def test_separability_of_concepts_is_as_documented(name: str) -> None:
     size = {} if name in ("linear-threshold", "rectangle") else {"n": 30}
-    X, y = CONCEPTS[name](examples=1500, **size).whole()
+    X, y = CONCEPTS[name](examples=1500, **size).to_arrays()
     proof = separable(X, y)
     assert proof.separable == (name in ("conjunction", "disjunction", "m-of-n", "linear-threshold"))
     assert proof.check(X, y)
 
 
 def test_the_perceptron_makes_no_more_mistakes_than_the_proof_allows() -> None:
-    X, y = CONCEPTS["m-of-n"](examples=2000, n=40).whole()
+    X, y = CONCEPTS["m-of-n"](examples=2000, n=40).to_arrays()
     proof = separable(X, y)
     assert isinstance(proof, Separable)
     assert Perceptron(passes=200).fit(X, y).ledger_.mistakes <= proof.allowance
@@ -249,7 +249,7 @@ def test_the_margin_is_nearly_the_widest() -> None:
 def test_dense_sparse_and_data_frames_give_the_same_answer() -> None:
     import pandas as pd
 
-    X, y = CONCEPTS["k-cnf"](examples=500, n=20).whole()
+    X, y = CONCEPTS["k-cnf"](examples=500, n=20).to_arrays()
     proofs = [separable(Z, y).as_dict() for Z in (X, X.toarray(), pd.DataFrame(X.toarray()), X.tocoo())]
     assert proofs[0] == proofs[1] == proofs[2] == proofs[3]
 
@@ -258,7 +258,7 @@ def test_dense_sparse_and_data_frames_give_the_same_answer() -> None:
 
 
 def test_a_changed_combination_fails_verification() -> None:
-    X, y = CONCEPTS["dnf"](examples=800, n=12).whole()
+    X, y = CONCEPTS["dnf"](examples=800, n=12).to_arrays()
     proof = separable(X, y)
     assert isinstance(proof, NotSeparable)
     rows, counts = proof.rows, proof.counts
@@ -278,7 +278,7 @@ def test_a_changed_combination_fails_verification() -> None:
 
 
 def test_a_changed_separator_fails_verification() -> None:
-    X, y = CONCEPTS["linear-threshold"](examples=300, n=6).whole()
+    X, y = CONCEPTS["linear-threshold"](examples=300, n=6).to_arrays()
     proof = separable(X, y)
     assert isinstance(proof, Separable)
     for j in range(len(proof.witness)):
@@ -320,7 +320,7 @@ def test_invalid_proofs_are_refused() -> None:
 
 
 def test_undecided_reports_what_was_tried_and_claims_nothing() -> None:
-    X, y = CONCEPTS["xor"](examples=1000, n=20).whole()
+    X, y = CONCEPTS["xor"](examples=1000, n=20).to_arrays()
     proof = separable(X, y, passes=1, time_limit=1e-9)
     assert isinstance(proof, Undecided)
     assert proof.separable is None
@@ -484,8 +484,8 @@ def test_real_data_without_its_contradictions() -> None:
     assert proof.check(X, y)
 
 
-def large(*, real: bool, noise: float, gap: float) -> tuple[Any, Any]:
-    """10⁵ × 10³, up to 20 terms a row."""
+def make_large_stream(*, real: bool, noise: float, gap: float) -> tuple[Any, Any]:
+    """Make a stream of 10⁵ rows and 10³ columns, with up to 20 terms a row."""
     rng = np.random.default_rng(0)
     columns = rng.integers(0, 1000, 2 * 10**6)
     values = rng.random(2 * 10**6).astype(np.float32) if real else np.ones(2 * 10**6, np.float32)
@@ -502,7 +502,7 @@ def large(*, real: bool, noise: float, gap: float) -> tuple[Any, Any]:
 @pytest.mark.parametrize("real", [False, True])
 @pytest.mark.parametrize(("noise", "gap"), [(0.0, 0.01), (0.0, 0.001), (0.05, 0.0), (0.5, 0.0)])
 def test_large_data_within_a_minute(real: bool, noise: float, gap: float) -> None:
-    X, y = large(real=real, noise=noise, gap=gap)
+    X, y = make_large_stream(real=real, noise=noise, gap=gap)
     began = time.perf_counter()
     proof = separable(X, y)
     seconds = time.perf_counter() - began

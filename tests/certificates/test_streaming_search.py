@@ -31,7 +31,7 @@ ROWS, TERMS, FEATURES = (600, 8, 60) if JIT_DISABLED else (6000, 12, 400)
 
 
 def planes(order: str, noise: float, rows: int = ROWS) -> tuple[Any, Any]:
-    """Sparse rows with labels by a plane; with no noise, only those that keep away from it."""
+    """Draw sparse rows labelled by a plane; without noise, keep only rows at a distance from it."""
     rng = np.random.default_rng(0)
     columns = np.sort(rng.random((2 * rows, FEATURES)).argsort(axis=1)[:, :TERMS], axis=1)
     values = rng.standard_normal(columns.shape).astype(np.float32)
@@ -45,8 +45,8 @@ def planes(order: str, noise: float, rows: int = ROWS) -> tuple[Any, Any]:
 
 
 @pytest.fixture
-def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Room for an eighth of the examples, and a budget as long streams have it."""
+def small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limit the buffers to an eighth of the examples, and the budget to that of long streams."""
     monkeypatch.setattr(sampling, "MAX_SAMPLE_TERMS", ROWS * TERMS // 8)
     monkeypatch.setattr(sampling, "CHUNK_ROWS", 16)
     monkeypatch.setattr(shuffle_buffer, "CHUNK_TERMS", ROWS * TERMS // 8)
@@ -60,8 +60,8 @@ def get_bound(X: Any, y: Any, theorem: str, budget: float = 1.0) -> float:
 
 
 @pytest.mark.parametrize("learner", [Perceptron, lambda: PNormPerceptron(p=3.0)])
-def test_measurements_of_a_file_equal_those_of_the_data(learner: Any, narrow: None) -> None:
-    """Zeros are not written to the file; that they are there, or a feature twice, must not show."""
+def test_measurements_of_a_file_equal_those_of_the_data(learner: Any, small_buffers: None) -> None:
+    """Explicit zeros and duplicate features, which a file does not store, must not change the result."""
     X, y = planes("mixed", noise=1.0)
     table = X.toarray()[: ROWS // 4, : FEATURES // 2]
     twice = sp.csr_matrix((X.data, X.indices // 2, X.indptr), X.shape)
@@ -73,7 +73,7 @@ def test_measurements_of_a_file_equal_those_of_the_data(learner: Any, narrow: No
 
 @pytest.mark.parametrize("order", ["mixed", "sorted"])
 def test_the_streaming_witness_is_nearly_as_good_as_in_memory(
-    order: str, narrow: None, monkeypatch: pytest.MonkeyPatch
+    order: str, small_buffers: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = planes(order, noise=1.0)
     streamed, longer = get_bound(X, y, "hinge"), get_bound(X, y, "hinge", budget=8.0)
@@ -86,7 +86,7 @@ def test_the_streaming_witness_is_nearly_as_good_as_in_memory(
 
 
 @pytest.mark.skipif(JIT_DISABLED, reason="takes many passes")
-def test_the_largest_margin_is_found_too(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_largest_margin_is_found_too(small_buffers: None, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = planes("mixed", noise=0.0)
     streamed = get_bound(X, y, "novikoff", budget=1000.0)
     monkeypatch.setattr(sampling, "MAX_SAMPLE_TERMS", 1 << 30)
@@ -95,7 +95,7 @@ def test_the_largest_margin_is_found_too(narrow: None, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(("block", "threads"), [(1 << 10, 1), (1 << 12, 2), (1 << 20, 3)])
 def test_the_certificate_does_not_depend_on_how_the_file_is_read(
-    block: int, threads: int, narrow: None, tmp_path: Path
+    block: int, threads: int, small_buffers: None, tmp_path: Path
 ) -> None:
     X, y = planes("mixed", noise=1.0, rows=ROWS // 4)
     path = tmp_path / "data.svm"
@@ -125,10 +125,10 @@ def test_samples_do_not_depend_on_batches(cuts: list[int], dense: bool) -> None:
         one, other = sample_stream([(_rows(X, True), y)], whole), sample_stream(parts, cut)
         assert one is not None
         assert other is not None
-        _same(one.rows, other.rows)
+        _check_same_rows(one.rows, other.rows)
         assert whole.index == cut.index
-        for a, b in zip(*(s.shuffled_chunks(np.random.default_rng(1), 1.0) for s in (whole, cut)), strict=True):
-            _same(a.rows, b.rows)
+        for a, b in zip(*(s.iter_shuffled(np.random.default_rng(1), 1.0) for s in (whole, cut)), strict=True):
+            _check_same_rows(a.rows, b.rows)
             np.testing.assert_array_equal(a.labels, b.labels)
 
 
@@ -139,13 +139,13 @@ def _rows(X: Any, dense: bool) -> Any:
     return Sparse(table.indptr.astype(np.int64), table.indices.astype(np.uint32), table.data)
 
 
-def _same(a: Sparse, b: Sparse) -> None:
+def _check_same_rows(a: Sparse, b: Sparse) -> None:
     for one, other in zip(a, b, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-def numbered(count: int, kind: Any = np.float32) -> Any:
-    """Pieces of four rows of two terms, all of which say which row they are."""
+def make_numbered_chunks(count: int, kind: Any = np.float32) -> Any:
+    """Yield chunks of four rows of two terms; each term holds the number of its row."""
     for start in range(0, count, 4):
         number = np.arange(start, start + 4)
         yield (
@@ -161,14 +161,14 @@ def test_the_shuffle_buffer_yields_every_block_once_and_keeps_multipliers(
     monkeypatch.setattr(shuffle_buffer, "CHUNK_TERMS", 40)
     monkeypatch.setattr(shuffle_buffer, "MAX_TERMS", most)
     with ShuffleBuffer() as pieces:
-        for piece in numbered(400):
+        for piece in make_numbered_chunks(400):
             pieces.add(*piece)
             assert pieces.terms <= most
             assert pieces.file.seek(0, 2) == 17 * pieces.rows + 8 * pieces.terms
         seen = []
         for tour in range(3):
             firsts = []
-            for hand in pieces.shuffled_chunks(np.random.default_rng(tour), 0.5):
+            for hand in pieces.iter_shuffled(np.random.default_rng(tour), 0.5):
                 first = hand.rows.indices[hand.rows.starts[:-1]]
                 assert (np.diff(hand.rows.starts) == 2).all()
                 np.testing.assert_array_equal(hand.rows.values, hand.rows.indices + np.float32(0.5))
@@ -187,7 +187,7 @@ def test_the_number_of_rows_is_limited_per_feature(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(shuffle_buffer, "MAX_ROWS_PER_FEATURE", 2)
     monkeypatch.setattr(shuffle_buffer, "MIN_TERMS", 80)
     with ShuffleBuffer() as pieces:
-        for rows, labels in numbered(4000):
+        for rows, labels in make_numbered_chunks(4000):
             pieces.add(rows._replace(indices=rows.indices % 50), labels)
             assert pieces.rows <= max(2 * pieces.features, 40)
         assert pieces.rows >= 50
@@ -195,14 +195,14 @@ def test_the_number_of_rows_is_limited_per_feature(monkeypatch: pytest.MonkeyPat
 
 def test_blocks_may_have_different_dtypes() -> None:
     with ShuffleBuffer() as pieces:
-        for piece in (*numbered(8), *numbered(8, np.float64)):
+        for piece in (*make_numbered_chunks(8), *make_numbered_chunks(8, np.float64)):
             pieces.add(*piece)
-        (hand,) = pieces.shuffled_chunks(np.random.default_rng(0), 1.0)
+        (hand,) = pieces.iter_shuffled(np.random.default_rng(0), 1.0)
         assert hand.rows.values.dtype == np.float64
         np.testing.assert_array_equal(hand.rows.values, hand.rows.indices + 0.5)
 
 
-def test_one_half_of_the_sample_evaluates_the_other(narrow: None) -> None:
+def test_one_half_of_the_sample_evaluates_the_other(small_buffers: None) -> None:
     X, y = planes("mixed", noise=1.0)
     part = sample_stream(ArraySource(X, y).batches(Perceptron().fit(X, y)._require_fitted().labels, FEATURES))
     assert part is not None
@@ -218,11 +218,11 @@ def test_streams_that_fit_in_memory_use_no_temporary_file(monkeypatch: pytest.Mo
     assert get_bound(X, y, "hinge", budget=1e-3 if JIT_DISABLED else 1.0) > 0.0
 
 
-def test_a_full_disk_is_reported(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> int:
+def test_a_full_disk_is_reported(small_buffers: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_no_space(*_: Any) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(shuffle_buffer.os, "pwritev", full)
+    monkeypatch.setattr(shuffle_buffer.os, "pwritev", raise_no_space)
     X, y = planes("mixed", noise=1.0)
     with pytest.raises(InputError, match=r"No space left on device.*TMPDIR"):
         build_certificate(Perceptron(), ArraySource(X, y), passes=1)
@@ -230,7 +230,7 @@ def test_a_full_disk_is_reported(narrow: None, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.skipif(JIT_DISABLED, reason="what is compiled takes no memory")
-def test_memory_does_not_grow_with_the_stream(narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_does_not_grow_with_the_stream(small_buffers: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "CHUNK_ROWS", 128)
     X, y = planes("mixed", noise=1.0)
     table, signs = _rows(X.toarray(), False), y.astype(np.int8)

@@ -54,7 +54,7 @@ def test_learning_never_hangs_on_a_closed_pipe(stream: Path) -> None:
 
 
 def test_finalization_does_not_wait_for_parser_threads(stream: Path) -> None:
-    """A program that leaves a reader half read in a global ends, too."""
+    """A program that keeps a partly read reader in a global variable also ends."""
     code = (
         "from novikoff.data.reader import DataReader, ReadOptions\n"
         f"batches = DataReader([{str(stream)!r}], ReadOptions(threads=2)).batches()\n"

@@ -319,7 +319,7 @@ def test_other_bad_input_is_refused(tmp_path: Path, data: Path, capsys: pytest.C
     for arguments in (
         ["learn"],
         ["learn", str(data), "--learn", "sgd"],
-        ["learn", str(data), "--learner", "nobody"],
+        ["learn", str(data), "--learner", "unknown"],
         ["nothing"],
         ["learn", str(data), "--learning-rate", "x"],
     ):

@@ -79,7 +79,7 @@ def test_bad_lines_are_counted_once(folder: Path, capsys: pytest.CaptureFixture[
     assert "bad_lines" not in run_json(capsys, "learn", "a.svm", "--bad-lines", "skip")
 
 
-def test_a_label_spelled_like_the_rest_class_is_a_label(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_label_with_the_name_of_the_rest_class_is_a_label(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("mail.txt").write_text("not spam\thello you\nspam\twin money\nham\tgood day\n")
     assert "mail.txt:3: Only binary classification" in run_refused(
         capsys, "learn", "mail.txt", "--format", "text", "--multiclass", "binary"
@@ -112,13 +112,13 @@ def test_features_with_equal_names_are_one_column(folder: Path) -> None:
 
 @pytest.mark.parametrize("block", [200, 5000, 1 << 20])
 def test_interactions_of_long_lines_are_limited(folder: Path, block: int) -> None:
-    """Lines that make more features than a block has room for at first, and some that make too many."""
+    """Some lines need more features than the first buffer holds, and some need too many."""
     rng = np.random.default_rng(0)
     sizes = [5, 300, 700, 300, 800, 2, 500] * 3
     rows = [f"1 |a {' '.join(f'f{j}' for j in rng.choice(10**6, n, replace=False))}" for n in sizes]
     Path("long.vw").write_text("\n".join(rows))
     files = novikoff.read("long.vw", interactions=("aa",), hash_bits=24, block=block, bad_lines="skip")
-    X, _ = files.whole()
+    X, _ = files.to_arrays()
     fits = [n for n in sizes if n * (n - 1) // 2 <= 1 << 18]
     assert files.skipped == {"interactions": len(sizes) - len(fits)}
     counts = np.asarray(np.abs(X).sum(axis=1)).ravel().tolist()  # nothing is lost where slots are shared

@@ -117,7 +117,7 @@ def test_ensembles_are_learned_saved_used_and_verified(
     loaded = load(model)
     assert loaded.feature_names_in_.tolist() == ["p", "q", "r", "s"]
     assert main(["predict", model, str(data), "--quiet"]) == 0
-    X = pandas.DataFrame(read(data).whole()[0], columns=["p", "q", "r", "s"])
+    X = pandas.DataFrame(read(data).to_arrays()[0], columns=["p", "q", "r", "s"])
     lines = capsys.readouterr().out.splitlines()
     assert lines == loaded.predict(X).tolist()
     assert main(["verify", certificate, str(data), "--quiet"]) == 0

@@ -33,7 +33,7 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
 
 @pytest.fixture
 def cancer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
-    """Two models and a test file, of which three rows have no label."""
+    """Provide two models and a test file in which three rows have no label."""
     X, y = load_breast_cancer(return_X_y=True)
     train = write_svmlight(tmp_path / "train.svm", X[:400], y[:400])
     test = write_svmlight(tmp_path / "test.svm", X[400:], y[400:])

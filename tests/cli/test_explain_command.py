@@ -21,7 +21,7 @@ FILES = {
 
 
 @pytest.fixture(params=[(kind, learner) for kind in FILES for learner in ("auto", "sgd", "arow")], ids="-".join)
-def trained(request: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str, int]:
+def trained_model(request: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str, int]:
     kind, learner = request.param
     text, head = FILES[kind]
     data, model = tmp_path / f"data.{kind}", str(tmp_path / "m.model")
@@ -39,9 +39,9 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
 
 
 def test_every_line_of_a_file_is_explained_as_it_is_predicted(
-    trained: tuple[str, str, int], capsys: pytest.CaptureFixture[str]
+    trained_model: tuple[str, str, int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model, data, head = trained
+    model, data, head = trained_model
     assert main(["predict", model, data, "--scores", "--quiet"]) == 0
     predicted = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     lines = Path(data).read_text().splitlines()

@@ -65,8 +65,8 @@ def test_svmlight_files_read_back_exactly(concept: str, tmp_path: Path) -> None:
     path, truth = tmp_path / "data.svm", tmp_path / "truth.json"
     assert main(["generate", concept, "--output", str(path), "--truth", str(truth)]) == 0
     stream = EVERYTHING[concept]()
-    X, y = stream.whole()
-    table, labels = novikoff.read(path, features=stream.truth.n + 1).whole()
+    X, y = stream.to_arrays()
+    table, labels = novikoff.read(path, features=stream.truth.n + 1).to_arrays()
     assert (dense(table)[:, 1:] == dense(X).astype(np.float32)).all()
     assert not dense(table)[:, 0].any()
     assert (labels == y).all()
@@ -80,9 +80,9 @@ def test_svmlight_files_read_back_exactly(concept: str, tmp_path: Path) -> None:
 def test_vw_files_read_back_exactly(concept: str, tmp_path: Path) -> None:
     path = tmp_path / "data.vw"
     assert main(["generate", concept, "--format", "vw", "--output", str(path)]) == 0
-    X, y = EVERYTHING[concept]().whole()
+    X, y = EVERYTHING[concept]().to_arrays()
     files = novikoff.read(path, hash_bits=0)
-    table, labels = files.whole()
+    table, labels = files.to_arrays()
     assert (labels == y).all()
     found = np.zeros(X.shape, np.float32)
     for column, name in enumerate(files.names or []):
@@ -102,7 +102,7 @@ def test_options_are_the_parameters(tmp_path: Path) -> None:
     stream = CONCEPTS["m-of-n"](
         n=30, k=4, m=2, examples=50, density=0.2, balance=None, noise=0.1, drift=3, negated=True, random_state=9
     )
-    X, y = stream.whole()
+    X, y = stream.to_arrays()
     theirs, labels = load_svmlight_file(str(path), n_features=30, zero_based=False)
     assert (dense(theirs) == dense(X)).all()
     assert (labels == y).all()
@@ -160,7 +160,7 @@ def test_a_generated_pipe_is_learned_and_ends_when_the_reader_closes() -> None:
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     script = "novikoff generate disjunction --attributes 50 --examples 500 | novikoff learn - --json --quiet"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=env, check=True)
-    X, y = disjunction(n=50, examples=500).whole()
+    X, y = disjunction(n=50, examples=500).to_arrays()
     direct = novikoff.Auto().partial_fit(X, y, classes=[-1, 1]).ledger_
     assert json.loads(done.stdout)["mistakes"] == direct.mistakes
     began = time.perf_counter()
@@ -188,13 +188,13 @@ def test_a_file_is_replaced_atomically(tmp_path: Path) -> None:
     path.write_text("before")
     link.symlink_to(path)
 
-    def interrupted() -> None:
+    def write_interrupted() -> None:
         with atomic_writer(link) as write:
             write(b"half")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        interrupted()
+        write_interrupted()
     assert path.read_text() == "before"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["data.svm", "link"]
     with atomic_writer(link) as write:
@@ -207,7 +207,7 @@ def test_a_file_is_replaced_atomically(tmp_path: Path) -> None:
 
 
 def test_the_writer_is_fast() -> None:
-    """Half of what it must do, so that a busy machine does not fail."""
+    """The limit is half of the target, so that the test does not fail on a busy machine."""
     stream = disjunction(n=1000, density=0.5, examples=4000)
     text_of = RowWriter("svmlight", 1000)
     blocks = list(stream.blocks())

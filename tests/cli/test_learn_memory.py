@@ -77,7 +77,7 @@ def compare(kind: str, small: int, large: int, folder: Path, runs: int = 3) -> N
     if JIT_DISABLED:
         pytest.skip("without compilation so much text takes hours")
     path = folder / f"data.{kind}"
-    peak(kind, 2 * small, path)  # compiles what was never compiled, which takes memory
+    peak(kind, 2 * small, path)  # compile missing kernels first, which takes memory
     # Which thread comes first, and where the system gives large pages, makes up to 30 MB of difference between runs on
     # the same text; what grows with the text is more than that.
     little = max(peak(kind, small, path) for _ in range(runs))

@@ -81,7 +81,7 @@ def test_a_late_third_label_restarts_as_multiclass(
     run_json(capsys, "learn", two, three, "--multiclass", "kesler", "--save", models[1])
     assert models[0].read_bytes() == models[1].read_bytes()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(three.read_bytes())))
-    assert main(["learn", str(two), "-", "--quiet"]) == 2  # what was piped can't be read again
+    assert main(["learn", str(two), "-", "--quiet"]) == 2  # a pipe can't be read twice
     assert "--multiclass kesler" in capsys.readouterr().err
 
 

@@ -100,7 +100,7 @@ def test_every_number_of_the_guarantee_is_verified(
         certificate.write_text(json.dumps(changed))
         assert main(["verify", str(certificate), str(data)]) == 1, path
         assert "hypothesis." in capsys.readouterr().out
-    for name, value in (("delta", 0.2), ("method", "vote"), ("method", "luck"), ("epsilon", 7)):
+    for name, value in (("delta", 0.2), ("method", "vote"), ("method", "unknown"), ("epsilon", 7)):
         changed = copy.deepcopy(document)
         changed["settings"][name] = value
         certificate.write_text(json.dumps(changed))
@@ -136,7 +136,7 @@ def test_invalid_options_are_refused(data: Path, tmp_path: Path, capsys: pytest.
         capsys, *output, "next-stretch", "--stream-radius", "1", "--stream-margin", "2"
     )
     with pytest.raises(SystemExit):
-        main(["learn", str(data), "--online-to-batch", "luck"])
+        main(["learn", str(data), "--online-to-batch", "unknown"])
     assert not list(tmp_path.glob("*.model"))
 
 
@@ -193,7 +193,7 @@ def test_a_consistent_hypothesis_is_certified_and_inspected(tmp_path: Path, caps
 
 
 def test_a_hypothesis_that_errs_later_guarantees_nothing() -> None:
-    """No mistake on a negative example was made, and yet the last conjunction takes the one that came first."""
+    """The last conjunction accepts the first negative example, although no mistake on a negative one was made."""
     X, y = np.array([[1.0, 1, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0]]), [1, -1, 1, 1]
     model = Elimination().fit(X, y)
     assert model.ledger_.mistakes == model.ledger_.updates == 3

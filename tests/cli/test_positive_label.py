@@ -22,7 +22,7 @@ LEARNERS = ["arow", "kernel-perceptron", "multilayer-perceptron"]
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("yes-no.csv").write_text(YES_NO)
     Path("maybe.csv").write_text(MAYBE)

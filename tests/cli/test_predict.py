@@ -27,7 +27,7 @@ def detect_format(content: bytes, name: str, **options: Any) -> Format:
 
 
 def read(path: Path, content: bytes, fmt: Format, *, unlabelled: bool = True, **options: Any) -> Read:
-    """Rows, labels and keys, as predict reads them; names in place of columns where names are kept in a dictionary."""
+    """Return rows, labels and keys as predict reads them; with a dictionary, names in place of columns."""
     path.write_bytes(content)
     reading = DataReader([str(path)], ReadOptions(unlabelled=unlabelled, threads=1, **options), fmt)
     rows: list[Any] = []
@@ -181,7 +181,7 @@ def test_parquet_without_labels_is_predicted(kind: str, texts: bool, target: str
     columns = {"a": [1.0, None, 3.0], "label": labels, "b": ["x", None, "y"] if texts else [1, 2, 3]}
     path = tmp_path / f"t.{kind}"
 
-    def come(table: Any, fmt: Format | None = None) -> tuple[Read, Format]:
+    def read_back(table: Any, fmt: Format | None = None) -> tuple[Read, Format]:
         write(table, str(path))
         reading = DataReader([str(path)], ReadOptions(unlabelled=True, threads=1), fmt)
         rows: list[Any] = []
@@ -194,12 +194,12 @@ def test_parquet_without_labels_is_predicted(kind: str, texts: bool, target: str
         assert reading.format is not None
         return (rows, labels_read, keys), reading.format
 
-    (rows, labels_read, _), fmt = come(pyarrow.table(columns))
+    (rows, labels_read, _), fmt = read_back(pyarrow.table(columns))
     assert labels_read == labels
-    (without, absent, keys), _ = come(pyarrow.table({name: columns[name] for name in "ab"}), fmt)
+    (without, absent, keys), _ = read_back(pyarrow.table({name: columns[name] for name in "ab"}), fmt)
     assert (without, absent, len(set(keys))) == (rows, [None] * 3, 1)
     some = [labels[0], None, labels[2]]
-    (again, labels_read, _), _ = come(pyarrow.table({**columns, "label": some}), fmt)
+    (again, labels_read, _), _ = read_back(pyarrow.table({**columns, "label": some}), fmt)
     assert (again, labels_read) == (rows, some)
     write(pyarrow.table({name: columns[name] for name in "ab"}), str(path))
     with pytest.raises(InputError, match="the label, column 'label', is missing"):

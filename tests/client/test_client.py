@@ -24,7 +24,7 @@ MODEL = {"name": "fruit", "learner": "perceptron", "role": "champion"}
 
 
 class Service(ThreadingHTTPServer):
-    """Learns once for each key, and has `trouble`: what to do instead of answering, one entry for each request."""
+    """Server that learns once for each key; `trouble` lists a failure for each request."""
 
     daemon_threads = True
 
@@ -42,7 +42,7 @@ class Service(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that left are no news."""
+        """Ignore clients that closed their connection."""
 
     def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, Any]:
         path, _, query = path.partition("?")
@@ -144,7 +144,7 @@ def service() -> Iterator[Service]:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """How long the client would have waited between tries."""
+    """Return the delays of the client between its attempts."""
     seen: list[float] = []
     monkeypatch.setattr(transport, "time", type("Clock", (), {"sleep": seen.append, "time": time.time}))
     return seen

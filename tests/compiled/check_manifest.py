@@ -16,7 +16,7 @@ from novikoff._compiled.manifest import MANIFEST, ManifestEntry, read_manifest
 
 
 def read_called(path: Path) -> set[ManifestEntry]:
-    """Kernels of the package, of types of the package: those that tests define are not in the library."""
+    """Return the kernels of the package that are called with types of the package; tests define others."""
     lines = set(path.read_text().splitlines())
     kernels = {ManifestEntry(*line.split(" ", 1)) for line in lines}
     return {kernel for kernel in kernels if is_package_kernel(*kernel)}

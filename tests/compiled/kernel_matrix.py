@@ -82,7 +82,7 @@ def rows(kind: Any, count: int = 40, columns: int = 6) -> Any:
 
 
 def forms(X: Any, name: str = "perceptron") -> Iterator[Any]:
-    """The same rows dense without a zero, dense, sparse, and sparse with their columns in another order."""
+    """Yield the same rows dense without zeros, dense, sparse, and sparse with another column order."""
     yield clip_to_range(name, np.where(X == 0.0, np.asarray(1.0, X.dtype), X))
     yield X
     yield csr_matrix(X)
@@ -90,7 +90,7 @@ def forms(X: Any, name: str = "perceptron") -> Iterator[Any]:
 
 
 def learners() -> None:
-    """Two classes: all learners, in batches and one by one."""
+    """Run all learners on two classes, in batches and one example at a time."""
     for name in ALL_LEARNERS:
         for kind in PRECISIONS:
             X = clip_to_range(name, rows(kind))
@@ -121,7 +121,7 @@ def labels_for(scheme: Any, count: int) -> list[Any]:
 
 
 def schemes() -> None:
-    """Many classes: all schemes around all learners that they take."""
+    """Run all multiclass schemes around all learners that they accept."""
     for scheme in SCHEMES:
         for inner in INSIDE:
             for kind in PRECISIONS:
@@ -156,7 +156,7 @@ OUTPUT_METHODS: dict[str, dict[str, Any]] = {
 
 
 def output_hypotheses() -> None:
-    """From online to batch: all methods around all learners that they take."""
+    """Run all online-to-batch methods around all learners that they accept."""
     for name in ALL_LEARNERS:
         for kind in PRECISIONS:
             X = clip_to_range(name, rows(kind))
@@ -167,7 +167,7 @@ def output_hypotheses() -> None:
 
 
 def output_hypothesis(model: Any, X: Any, y: Any) -> None:
-    """One method around one learner, unless the learner is refused."""
+    """Run one method around one learner, unless the learner is refused."""
     try:
         model.fit(X, y)
     except InputError as problem:
@@ -181,7 +181,7 @@ def output_hypothesis(model: Any, X: Any, y: Any) -> None:
 
 
 def others() -> None:
-    """What is neither: regression of ranks, networks, kernels, trees, support vector machines, combinations."""
+    """Run all other learners: ranking, networks, kernels, trees, support vector machines, combinations."""
     from novikoff import (
         AdaBoost,
         Bagging,
@@ -255,7 +255,7 @@ MORE = {"text.csv": ["--text", "t"], "data.txt": ["--format", "text"]}
 
 
 def files() -> None:
-    """The command line on every format, from files and from standard input."""
+    """Run the command line on every format, from files and from standard input."""
     from novikoff.cli.main import main
 
     with tempfile.TemporaryDirectory() as folder:

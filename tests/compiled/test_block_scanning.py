@@ -32,20 +32,20 @@ from novikoff.data.names import dictionary, hashing
 WORDS = st.integers(0, 2**64 - 1)
 
 
-def in_words(function: Callable[..., int]) -> Callable[..., Any]:
-    """As machine code has it: what is computed is a word of 64 bits, not a number of any size."""
+def wrap_words(function: Callable[..., int]) -> Callable[..., Any]:
+    """Wrap results to words of 64 bits, as machine code does."""
     return lambda *arguments: np.uint64(function(*arguments))
 
 
 PRIMITIVES: dict[Any, Callable[..., Any]] = {
-    f: in_words(f) for f in (mask_at_most, mask_equal, load_word, fold_multiply)
+    f: wrap_words(f) for f in (mask_at_most, mask_equal, load_word, fold_multiply)
 }
 PRIMITIVES |= {lowest_bit: lambda mask: lowest_bit(int(mask))}
 
 
 @pytest.fixture(autouse=True, scope="module")
 def as_python() -> Iterator[None]:
-    """All pieces run as Python, on words of 64 bits that overflow without a word."""
+    """Run all parts as Python, on words of 64 bits that wrap around without a warning."""
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
         for module in (cache, dictionary, hashing, delimiters, strings, csv_tokenizer, ngrams):
             for name, value in list(vars(module).items()):
@@ -57,7 +57,7 @@ def as_python() -> Iterator[None]:
 
 
 def texts(letters: bytes, most: int = 200) -> st.SearchStrategy[bytes]:
-    """Mostly of letters that mean something, long enough for several looks."""
+    """Yield texts of mostly significant bytes, long enough for several blocks."""
     return st.lists(st.sampled_from(letters), max_size=most).map(bytes)
 
 
@@ -66,7 +66,7 @@ def pad(text: bytes) -> Any:
 
 
 def room(text: bytes) -> list[Any]:
-    """Arrays for marks, ends, lines and places, with nothing in them that a function may have meant."""
+    """Return arrays for marks, ends, lines and places, filled with a value that no function writes."""
     size = len(text) + 2 * PADDING_BYTES
     return [np.zeros(size, np.uint32), np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)]
 

@@ -26,15 +26,15 @@ NAMES = sorted(DTYPES)
 
 
 @pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if NumPy were not imported."""
+def hide_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the test as if NumPy were not imported."""
     monkeypatch.setattr(buffers, "buffers_in_use", lambda: True)
 
 
-without_numpy = pytest.mark.usefixtures("alone")
+without_numpy = pytest.mark.usefixtures("hide_numpy")
 
 
-def same(ours: Any, theirs: Any) -> None:
+def check_same(ours: Any, theirs: Any) -> None:
     assert type(ours) is Buffer
     assert ours.dtype == theirs.dtype
     assert (ours.shape, ours.ndim, ours.size) == (theirs.shape, theirs.ndim, theirs.size)
@@ -52,20 +52,20 @@ def same(ours: Any, theirs: Any) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [0, 1, 7, (3, 2), (0, 4), MMAP_MIN_BYTES, HUGE_PAGE_MIN_BYTES // 8 + 5])
 def test_buffers_are_created_like_numpy_arrays(name: str, shape: Any) -> None:
-    same(buffers.zeros(shape, name), np.zeros(shape, name))
-    same(buffers.full(shape, 1, getattr(np, name)), np.full(shape, 1, name))
-    same(buffers.full(shape, 0.0, np.dtype(name)), np.full(shape, 0.0, name))
+    check_same(buffers.zeros(shape, name), np.zeros(shape, name))
+    check_same(buffers.full(shape, 1, getattr(np, name)), np.full(shape, 1, name))
+    check_same(buffers.full(shape, 0.0, np.dtype(name)), np.full(shape, 0.0, name))
     assert buffers.full((2, 2), (0.0, 1.0), name).tolist() == np.full((2, 2), (0.0, 1.0), name).tolist()
     assert buffers.empty(shape, name).shape == np.empty(shape, name).shape
 
 
 @without_numpy
 def test_buffers_are_created_from_lists_and_bytes() -> None:
-    same(buffers.array([1, 2, -3], "int8"), np.array([1, 2, -3], np.int8))
-    same(buffers.array([1, 2.5], "float32"), np.array([1, 2.5], np.float32))
-    same(buffers.array([1.0, 0.5]), np.array([1.0, 0.5]))
-    same(buffers.array([1, 2]), np.array([1, 2]))
-    same(buffers.frombuffer(b"12345678", "uint32").copy(), np.frombuffer(b"12345678", np.uint32).copy())
+    check_same(buffers.array([1, 2, -3], "int8"), np.array([1, 2, -3], np.int8))
+    check_same(buffers.array([1, 2.5], "float32"), np.array([1, 2.5], np.float32))
+    check_same(buffers.array([1.0, 0.5]), np.array([1.0, 0.5]))
+    check_same(buffers.array([1, 2]), np.array([1, 2]))
+    check_same(buffers.frombuffer(b"12345678", "uint32").copy(), np.frombuffer(b"12345678", np.uint32).copy())
     for unusual in (["a", "b"], [[1, 2], [3, 4]], (1, 2), [True, False], [1, "a"], []):
         made = buffers.array(unusual)
         assert type(made) is np.ndarray
@@ -82,10 +82,10 @@ def test_slices_share_memory(name: str) -> None:
         array[4:6] = array[3:5].copy()
         part[5:] = 0
         array[-1] = array[3]
-    same(ours, theirs)
-    same(ours[3:], theirs[3:])
-    same(ours[5:2], theirs[5:2])
-    same(ours[-4:-1], theirs[-4:-1])
+    check_same(ours, theirs)
+    check_same(ours[3:], theirs[3:])
+    check_same(ours[5:2], theirs[5:2])
+    check_same(ours[-4:-1], theirs[-4:-1])
     assert list(ours) == list(theirs)
     assert ours[::2].tolist() == theirs[::2].tolist()
     assert (ours.any(), ours.all(), ours.max()) == (theirs.any(), theirs.all(), theirs.max())
@@ -97,8 +97,8 @@ def test_two_dimensional_buffers_work() -> None:
     for array in (ours, theirs):
         array[2, 1] = 5
         array[0] = 7
-    same(ours, theirs)
-    same(ours[1:3], theirs[1:3])
+    check_same(ours, theirs)
+    check_same(ours[1:3], theirs[1:3])
     assert ours[2].tolist() == theirs[2].tolist()
     assert ours[:, 1].tolist() == theirs[:, 1].tolist()
 
@@ -106,8 +106,8 @@ def test_two_dimensional_buffers_work() -> None:
 @without_numpy
 def test_views_and_single_numbers_work() -> None:
     ours, theirs = buffers.array([1.5, -0.0, 2.0]), np.array([1.5, -0.0, 2.0])
-    same(ours.view("uint64"), theirs.view(np.uint64))
-    same(ours.view(np.uint64), theirs.view(np.uint64))
+    check_same(ours.view("uint64"), theirs.view(np.uint64))
+    check_same(ours.view(np.uint64), theirs.view(np.uint64))
     assert ours.view(np.uint8).tolist() == theirs.view(np.uint8).tolist()
     for at in range(3):
         assert describe_type(ours.view(np.uint64)[at]) == describe_type(theirs.view(np.uint64)[at])
@@ -117,7 +117,7 @@ def test_views_and_single_numbers_work() -> None:
 @without_numpy
 def test_buffers_are_concatenated() -> None:
     parts = [np.arange(3, dtype=np.uint8), np.zeros(0, np.uint8), np.arange(5, dtype=np.uint8)]
-    same(buffers.concatenate([buffers.frombuffer(p.tobytes(), np.uint8) for p in parts]), np.concatenate(parts))
+    check_same(buffers.concatenate([buffers.frombuffer(p.tobytes(), np.uint8) for p in parts]), np.concatenate(parts))
     mixed = buffers.concatenate([buffers.zeros(2, np.int8), np.ones(2)])
     assert mixed.dtype == np.float64
     assert mixed.tolist() == [0, 0, 1, 1]
@@ -185,7 +185,7 @@ sys.exit(code)
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files of all kinds."""
+    """Return files of all formats."""
     folder = tmp_path_factory.mktemp("texts")
     rng = np.random.default_rng(1)
     rows = []
@@ -270,14 +270,14 @@ OTHERS = (
 )
 
 
-def plain(text: str) -> str:
-    """Without times, which differ from run to run."""
+def remove_times(text: str) -> str:
+    """Remove times, which differ from run to run."""
     text = re.sub(r'"seconds": [\d.e-]+, "examples_per_second": [\d.e-]+|seconds +.*', "seconds", text)
     return re.sub(r"( +[\d,.]+){5}$", lambda found: found[0].rsplit(maxsplit=1)[0], text, flags=re.MULTILINE)
 
 
 def learn_in_process(texts: Path, command: str, model: Path) -> tuple[str, str, int, bytes | None, bool]:
-    """In a process of its own, where nothing has imported NumPy."""
+    """Learn in a new process, where nothing has imported NumPy."""
     arguments = ["learn", *command.split(), "--save", str(model)]
     done = subprocess.run(
         [sys.executable, "-c", LARGE_PACKAGES, *arguments], cwd=texts, capture_output=True, text=True, check=False
@@ -285,18 +285,18 @@ def learn_in_process(texts: Path, command: str, model: Path) -> tuple[str, str, 
     errors, _, imported = done.stderr.rstrip().rpartition("\n")
     assert imported in ("True", "False"), done.stderr
     content = model.read_bytes() if model.exists() else None
-    return plain(done.stdout), plain(errors).rstrip(), done.returncode, content, imported == "True"
+    return remove_times(done.stdout), remove_times(errors).rstrip(), done.returncode, content, imported == "True"
 
 
 def learn_here(
     texts: Path, command: str, model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> tuple[str, str, int, bytes | None]:
-    """Where NumPy is imported already."""
+    """Learn in this process, where NumPy is imported already."""
     monkeypatch.chdir(texts)
     code = main(["learn", *command.split(), "--save", str(model)])
     captured = capsys.readouterr()
     content = model.read_bytes() if model.exists() else None
-    return plain(captured.out), plain(captured.err).rstrip(), code, content
+    return remove_times(captured.out), remove_times(captured.err).rstrip(), code, content
 
 
 @pytest.mark.skipif(not library.IS_SUPPORTED_PLATFORM, reason="the compiled library is for CPython on Linux on x86-64")

@@ -60,7 +60,7 @@ def write_positions(marks: Any, at: int, base: int, mask: Any) -> int:
 
 
 def pad(text: str) -> Any:
-    """With nothing to be read beyond the padding but what would be noticed."""
+    """Pad the text with bytes that would change the result if they were read."""
     return np.frombuffer(b"7" * PADDING_BYTES + text.encode() + b"7" * PADDING_BYTES, np.uint8)
 
 

@@ -43,8 +43,8 @@ def call_square(values: Any, start: int, count: int) -> float:
     return dot_columns.sum_of_squares(values, start, count)
 
 
-def alone(x: Any, at: Any, slots: Any, width: int, column: int) -> float:
-    """Σ x·w of one column, by its own array of slots."""
+def sum_column(x: Any, at: Any, slots: Any, width: int, column: int) -> float:
+    """Return Σ x·w of one column, from its own array of slots."""
     weights = (slots[:, 0] if slots.ndim == 2 else slots).reshape(-1, width)[:, column].copy()
     return dot._sparse_dot(x, at, 0, len(x), weights)[0]
 
@@ -72,8 +72,8 @@ def test_sums_of_a_block_equal_those_of_single_columns(value_kind: Any, slot_kin
                 call_sparse(values, indices, start, count, slots, width, block, sparse)
                 for c in range(width):
                     if block <= c < block + BLOCK_COLUMNS:
-                        assert sparse[c] == alone(x, at, slots, width, c)
-                        assert dense[c] == alone(x, np.arange(count, dtype=np.uint32), slots, width, c)
+                        assert sparse[c] == sum_column(x, at, slots, width, c)
+                        assert dense[c] == sum_column(x, np.arange(count, dtype=np.uint32), slots, width, c)
                     else:
                         assert sparse[c] == dense[c] == 77.0
 
@@ -95,7 +95,7 @@ def test_compiled_sums_equal_their_python_definition(value_kind: Any, slot_kind:
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_sums_of_all_columns_equal_those_of_single_columns(kind: Any) -> None:
-    """Whatever blocks they are done in."""
+    """The sums do not depend on the sizes of the blocks of columns."""
     rng = np.random.default_rng(3)
     for columns in range(1, 31):
         count, width = int(rng.integers(0, 41)), padded_columns(columns) + BLOCK_COLUMNS * int(rng.integers(2))
@@ -105,8 +105,8 @@ def test_sums_of_all_columns_equal_those_of_single_columns(kind: Any) -> None:
         call_all(Sparse(np.array([0, count]), indices, values), slots, width, columns, got[0])
         call_all(Dense(values, count), slots, width, columns, got[1])
         for c in range(columns):
-            assert got[0, c] == alone(values, indices, slots, width, c)
-            assert got[1, c] == alone(values, every, slots, width, c)
+            assert got[0, c] == sum_column(values, indices, slots, width, c)
+            assert got[1, c] == sum_column(values, every, slots, width, c)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

@@ -45,11 +45,11 @@ def python(code: str, *arguments: str, **env: str) -> subprocess.CompletedProces
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A folder with the library."""
+    """Copy the library to a folder of its own."""
     return Path(shutil.copytree(library.LIBRARY_FOLDER, tmp_path / "novikoff" / "_compiled" / "lib"))
 
 
-# --- What is loaded ---
+# --- Loading ---
 
 
 def test_learning_needs_no_compiler() -> None:
@@ -144,12 +144,12 @@ def test_without_a_library_no_kernel_is_found(tmp_path: Path) -> None:
 
 
 def test_a_kernel_whose_source_was_edited_is_not_run(tmp_path: Path) -> None:
-    """Nor is one whose source has the same size and time, but other bytes."""
+    """A source file with equal size and time but other bytes is detected too."""
     package = tmp_path / "novikoff"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     env = {"PYTHONPATH": str(tmp_path)}
     assert python(LEARN, **env).returncode == 0
-    (package / "cli" / "learn.py").write_text("# edited\n")  # no kernel is made of it
+    (package / "cli" / "learn.py").write_text("# edited\n")  # not the source of a kernel
     os.utime(package / "core" / "losses.py")  # touched, not edited
     assert python(LEARN, **env).returncode == 0
     with (package / "core" / "losses.py").open("a") as file:
@@ -178,7 +178,7 @@ def test_comments_docstrings_and_layout_do_not_change_what_is_compiled() -> None
 
 
 def test_only_changed_kernels_are_rebuilt() -> None:
-    """A file that nothing but the readers needs is in no kernel of a learner."""
+    """A file that only the readers use is not part of a kernel of a learner."""
     listed = library.ChecksumList(library.LIBRARY_FOLDER).sources
     names = [path for path, *_ in listed.files]
     learn = next(k for k in manifest.read_manifest() if k.name == "novikoff.core.loop.learn")
@@ -279,7 +279,7 @@ def test_a_library_function_checks_the_number_of_arguments() -> None:
 
 
 def test_threads_that_learn_concurrently_get_the_same_result() -> None:
-    """Learning lets other threads work meanwhile: ten of them give what one gives."""
+    """Learning releases the interpreter lock: ten concurrent threads get the result of one."""
     from concurrent.futures import ThreadPoolExecutor
 
     rng = np.random.default_rng(0)
@@ -342,7 +342,7 @@ def test_without_compiled_code_the_bytes_are_the_same() -> None:
 
 
 def build_for(levels: list[str], kernels: list[manifest.ManifestEntry], package: Path) -> None:
-    """A library of these kernels in a copy of the package."""
+    """Build a library of these kernels in a copy of the package."""
     from novikoff._compiled.build import LibraryBuild
 
     build = LibraryBuild(package / "_compiled" / "lib", ROOT / "build" / "kernels", watch=False)
@@ -350,7 +350,7 @@ def build_for(levels: list[str], kernels: list[manifest.ManifestEntry], package:
 
 
 @pytest.fixture(scope="module")
-def same_on_all_levels(
+def check_all_levels(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[list[manifest.ManifestEntry], list[str]], None]:
     def check(kernels: list[manifest.ManifestEntry], learners: list[str]) -> None:
@@ -369,22 +369,22 @@ def same_on_all_levels(
     return check
 
 
-def test_all_levels_give_the_same_bytes(same_on_all_levels: Any, tmp_path: Path) -> None:
-    """Of the levels that this machine runs, for two learners."""
+def test_all_levels_give_the_same_bytes(check_all_levels: Any, tmp_path: Path) -> None:
+    """All levels that this machine can run are compared, for two learners."""
     path = tmp_path / "called.txt"
     hashes("perceptron", "sgd-logistic-adagrad", NOVIKOFF_RECORD_KERNELS=str(path))
     lines = set(path.read_text().splitlines())
     kernels = [kernel for kernel in manifest.read_manifest() if f"{kernel.name} {kernel.signature}" in lines]
-    same_on_all_levels(kernels, ["perceptron", "sgd-logistic-adagrad"])
+    check_all_levels(kernels, ["perceptron", "sgd-logistic-adagrad"])
 
 
 @pytest.mark.slow
-def test_all_levels_give_the_same_bytes_for_every_learner(same_on_all_levels: Any) -> None:
-    same_on_all_levels(manifest.read_manifest(), [])
+def test_all_levels_give_the_same_bytes_for_every_learner(check_all_levels: Any) -> None:
+    check_all_levels(manifest.read_manifest(), [])
 
 
 def test_the_first_kernels_are_those_that_the_demo_calls(tmp_path: Path) -> None:
-    """`make demo` builds a list of kernels and calls no others: so nothing is compiled while it learns."""
+    """`make demo` builds a list of kernels and calls no others, so nothing is compiled while it learns."""
     called, model = tmp_path / "called.txt", str(tmp_path / "demo.model")
     for command in (["learn", "breast-cancer", "--save", model], ["inspect", model, "--top", "8"]):
         done = subprocess.run(

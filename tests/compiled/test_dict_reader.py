@@ -66,7 +66,7 @@ def test_dicts_are_read_as_in_python(kind: Any) -> None:
 
 
 def test_reading_leaks_no_references() -> None:
-    """The interpreter's counts of references are as they were."""
+    """The reference counts of the interpreter are the same before and after."""
     import sys
 
     got = terms(4, np.float64)

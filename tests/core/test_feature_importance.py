@@ -55,7 +55,7 @@ LABELS = ["no", "yes"]
 
 
 def stream(seed: int, rows: int, columns: int = 6, kind: Any = np.float64) -> tuple[Any, Any]:
-    """Columns with zeros, of very different means and scales, and two labels."""
+    """Draw columns with zeros, of very different means and scales, and two labels."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, columns)) * (rng.random((rows, columns)) < 0.6)
     X = X * 10.0 ** rng.integers(-2, 2, columns) + np.where(np.arange(columns) == 1, 50.0, 0.0)
@@ -204,7 +204,7 @@ def test_duplicate_and_unsorted_features_are_recorded_as_learned(name: str) -> N
     assert to_bytes(learn(name, sp.csr_matrix(halves, plain.shape), y)) == to_bytes(learn(name, plain, y))
 
 
-def wide(rows: int, columns: int) -> tuple[Any, Any]:
+def make_wide_data(rows: int, columns: int) -> tuple[Any, Any]:
     rng = np.random.default_rng(12)
     X = sp.random(rows, columns, 12 / columns, "lil", random_state=12, data_rvs=rng.standard_normal)
     X[0, columns - 1] = 2.0
@@ -214,7 +214,7 @@ def wide(rows: int, columns: int) -> tuple[Any, Any]:
 @pytest.mark.parametrize("name", ["perceptron", pytest.param("kesler", marks=slow_unless(False))])
 def test_with_more_features_than_table_rows_batches_do_not_matter(name: str) -> None:
     rows, columns = (150, MAX_DIRECT_SLOTS + 500) if JIT_DISABLED else (900, 2 * MAX_DIRECT_SLOTS)
-    X, y = wide(rows, columns)
+    X, y = make_wide_data(rows, columns)
     batch = learn(name, X, y)
     sample = batch._state.feature_sample
     assert 0 < len(sample.moments.keys) == len(sample.moments.table) < columns
@@ -380,7 +380,7 @@ def test_files_are_sampled_as_arrays_are(tmp_path: Path) -> None:
     assert sample.as_arrays()[1].tobytes() == arrays.as_arrays()[1].tobytes()
 
 
-# --- What is shown ---
+# --- Output ---
 
 
 @pytest.fixture(scope="module")

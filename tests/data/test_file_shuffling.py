@@ -55,7 +55,7 @@ def vw(rng: random.Random, i: int) -> str:
     return f"{1 if i < ROWS // 2 else -1}{weight} |a w{rng.randrange(50)} x:{rng.random():.3f} |b z{i % 9}"
 
 
-def unweighted(rng: random.Random, i: int) -> str:
+def format_unweighted_row(rng: random.Random, i: int) -> str:
     return f"{1 if i % 2 else -1} |a w{rng.randrange(50)} x:{rng.random():.3f}"
 
 
@@ -63,7 +63,7 @@ def table(rng: random.Random, i: int) -> str:
     return f"{'low' if i < ROWS // 2 else 'high'}," + ",".join(f"{rng.uniform(-1, 1):.5f}" for _ in range(5))
 
 
-def mixed(rng: random.Random, i: int) -> str:
+def format_mixed_row(rng: random.Random, i: int) -> str:
     return f"{i * 3 // ROWS}\t{rng.choice(['red', 'green', 'blue'])}\t{rng.random():.4f}"
 
 
@@ -95,9 +95,9 @@ KINDS = {
     "svmlight": Kind(svmlight, "d.svm"),
     "sets of labels": Kind(sets, "d.svm"),
     "vw with some weights": Kind(vw, "d.vw"),
-    "vw with names": Kind(unweighted, "d.vw", options={"hash_bits": 0}),
+    "vw with names": Kind(format_unweighted_row, "d.vw", options={"hash_bits": 0}),
     "csv of numbers": Kind(table, "d.csv", "label,a,b,c,d,e\n"),
-    "csv with texts": Kind(mixed, "d.tsv", "label\tcolour\tsize\n"),
+    "csv with texts": Kind(format_mixed_row, "d.tsv", "label\tcolour\tsize\n"),
     "jsonl": Kind(objects, "d.jsonl"),
     "jsonl with labels of two types": Kind(two_types, "d.jsonl"),
     "jsonl with lists": Kind(label_lists, "d.jsonl"),
@@ -248,7 +248,7 @@ def _small_buckets(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReque
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for temporary files, which must be empty at the end."""
+    """Provide a folder for temporary files, which must be empty at the end."""
     room = tmp_path / "temporary"
     room.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(room))
@@ -266,7 +266,7 @@ def shuffle_of(path: Path | str) -> Any:
 
 
 def contents(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """What a model file holds, except for how its rows were ordered."""
+    """Return the content of a model file, except how its rows were ordered."""
     header, tensors = model_file.to_header_and_tensors(novikoff.load(path)._working_model())
     plain = {key: value for key, value in header.items() if key not in ("settings", "shuffle")}
     return plain, {name: array.tobytes() for name, array in tensors.items()}
@@ -298,7 +298,7 @@ def test_learn_and_fit_learn_the_same_sequence(folder: Path, tmp_path: Path) -> 
     path, model = sorted_file(tmp_path / "d.svm", "svmlight"), tmp_path / "m.model"
     options = ["--shuffle", "--random-state", "4", "--passes", "3", "--learner", "perceptron", "--quiet"]
     assert main(["learn", str(path), *options, "--save", str(model)]) == 0
-    X, y = novikoff.read(path).whole()
+    X, y = novikoff.read(path).to_arrays()
     fitted, learned = novikoff.Perceptron(passes=3, random_state=4).fit(X, y), novikoff.load(model)
     assert learned.ledger_.as_dict() == fitted.ledger_.as_dict()
     assert (learned.coef_ == fitted.coef_).all()
@@ -350,22 +350,22 @@ def test_the_stated_temporary_space_is_used(
 def test_compare_shuffles_built_in_sets_and_warns_of_sorted_files(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def compared(*arguments: str) -> tuple[list[int], list[str], str]:
+    def run_compare(*arguments: str) -> tuple[list[int], list[str], str]:
         assert main(["compare", *arguments, "--learners", "perceptron,arow", "--json", "--quiet"]) == 0
         out, error = capsys.readouterr()
         document = json.loads(out)
         return [entry["mistakes"] for entry in document["learners"]], document["warnings"], error
 
-    shuffled, warnings, _ = compared("iris")
+    shuffled, warnings, _ = run_compare("iris")
     assert warnings == []
-    given, warnings, error = compared("iris", "--no-shuffle")
+    given, warnings, error = run_compare("iris", "--no-shuffle")
     assert min(shuffled) > 3 * min(given)
     assert "looks sorted by label" in warnings[0]
     assert "warning: iris looks sorted by label" in error
-    assert compared("iris", "--random-state", "1")[0] != shuffled
+    assert run_compare("iris", "--random-state", "1")[0] != shuffled
     path = sorted_file(tmp_path / "d.csv")
-    assert len(compared(str(path))[1]) == 1
-    assert compared(str(path), "--shuffle")[1] == []
+    assert len(run_compare(str(path))[1]) == 1
+    assert run_compare(str(path), "--shuffle")[1] == []
 
 
 def test_learn_shows_progress_while_it_partitions(
@@ -572,13 +572,13 @@ def test_learn_stops_where_the_disk_is_full(
 ) -> None:
     real, calls = os.pwritev, iter(range(10**6))
 
-    def full(*args: Any) -> int:
+    def raise_no_space(*args: Any) -> int:
         if next(calls) < 3:
             return real(*args)
         raise OSError(28, "No space left on device")
 
     path, model = sorted_file(tmp_path / "d.csv"), tmp_path / "m.model"
-    monkeypatch.setattr("novikoff.data.shuffle.buckets.os.pwritev", full)
+    monkeypatch.setattr("novikoff.data.shuffle.buckets.os.pwritev", raise_no_space)
     assert main(["learn", str(path), "--shuffle", "--save", str(model)]) == 2
     error = capsys.readouterr().err
     assert f"{folder}: no space left for the temporary files of --shuffle" in error

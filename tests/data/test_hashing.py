@@ -69,13 +69,13 @@ def test_a_string_table_numbers_names_in_order() -> None:
     table, numbers = NameTable(), []
     hashes = np.array([hash_name(str(k % 3000).encode()) for k in range(10_000)], np.uint64)
 
-    def new(at: int) -> int:
+    def add_number(at: int) -> int:
         numbers.append(at)
         return len(numbers) - 1
 
-    assert table.numbers_of(hashes, new).tolist() == [k % 3000 for k in range(10_000)]
+    assert table.look_up_numbers(hashes, add_number).tolist() == [k % 3000 for k in range(10_000)]
     assert numbers == list(range(3000))
-    assert table.numbers_of(hashes, new).tolist() == [k % 3000 for k in range(10_000)]
+    assert table.look_up_numbers(hashes, add_number).tolist() == [k % 3000 for k in range(10_000)]
 
 
 @compiled

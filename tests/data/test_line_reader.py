@@ -105,7 +105,7 @@ def test_a_line_longer_than_a_tile_is_read(tmp_path: Path) -> None:
     path, terms = tmp_path / "long.svm", 40_000
     row = b" ".join(b"%d:%d" % (k, k % 9 + 1) for k in range(terms))
     path.write_bytes(LINES + b"1 " + row + b"\n" + LINES)
-    X, y = novikoff.read(path).whole()
+    X, y = novikoff.read(path).to_arrays()
     assert X.shape == (2 * 399 + 1, terms)
     assert np.array_equal(X[399].toarray()[0], np.arange(terms) % 9 + 1)
     assert len(y) == X.shape[0]

@@ -86,19 +86,19 @@ def plain_digits(rng: random.Random) -> str:
     return f"{sign}{text[:point]}{rng.choice(['.', '.', ''])}{text[point:]}{tail}"
 
 
-def everyday(rng: random.Random) -> str:
+def format_ordinary_number(rng: random.Random) -> str:
     return rng.choice(["%.6f", "%.3f", "%g", "%.0f", "%.17g", "%.9g"]) % rng.gauss(0, 100)
 
 
-def shortest(rng: random.Random) -> str:
+def format_shortest(rng: random.Random) -> str:
     return repr(any_double(rng))
 
 
-def seventeen(rng: random.Random) -> str:
+def format_seventeen_digits(rng: random.Random) -> str:
     return f"{any_double(rng):.17g}"
 
 
-def long_form(rng: random.Random) -> str:
+def format_long(rng: random.Random) -> str:
     return f"{any_double(rng):.25e}"
 
 
@@ -110,7 +110,7 @@ def midpoint(bits: int) -> tuple[int, int]:
     return (odd << power, 0) if power >= 0 else (odd * 5**-power, power)
 
 
-def around_midpoint(bits: int, rng: random.Random) -> list[str]:
+def list_around_midpoint(bits: int, rng: random.Random) -> list[str]:
     """Yield the midpoint, the next numbers above and below with one more digit, and one that differs after 700
     zeros."""
     number, q = midpoint(bits)
@@ -131,7 +131,7 @@ def around_midpoint(bits: int, rng: random.Random) -> list[str]:
 
 
 def midpoint_at_random(rng: random.Random) -> str:
-    return rng.choice(around_midpoint(rng.randrange(0x7FF << 52), rng))
+    return rng.choice(list_around_midpoint(rng.randrange(0x7FF << 52), rng))
 
 
 def few_digits_near_midpoint(rng: random.Random) -> str:
@@ -154,12 +154,21 @@ def subnormal(rng: random.Random) -> str:
     return rng.choice([repr(value), f"{value:.17g}", f"{value:.30e}", f"{digits(rng, 18)}e{rng.randint(-345, -322)}"])
 
 
-def near_two_to_53(rng: random.Random) -> str:
+def format_near_two_to_53(rng: random.Random) -> str:
     number = (1 << rng.randint(52, 63)) + rng.randint(-5, 5)
     return rng.choice([f"{number}", f"{number}.5", f"{number}e{rng.randint(-30, 30)}", f"{number}.{digits(rng, 5)}"])
 
 
-KINDS = [plain_digits, everyday, shortest, seventeen, long_form, subnormal, near_two_to_53, tie_of_few_digits]
+KINDS = [
+    plain_digits,
+    format_ordinary_number,
+    format_shortest,
+    format_seventeen_digits,
+    format_long,
+    subnormal,
+    format_near_two_to_53,
+    tie_of_few_digits,
+]
 HARD = [midpoint_at_random, few_digits_near_midpoint]
 
 
@@ -199,7 +208,7 @@ def test_midpoints_at_the_borders_equal_float() -> None:
     borders |= {(exponent << 52) + step for exponent in (1, 2) for step in (-2, -1, 0, 1)}  # 767 digits
     powers = {(exponent << 52) + step for exponent in range(1, 0x7FF) for step in (-1, 0, 1)}
     chosen = [*borders, *sorted(powers)[:: 100 if JIT_DISABLED else 1]]
-    agree(text for b in chosen for text in around_midpoint(b, rng))
+    agree(text for b in chosen for text in list_around_midpoint(b, rng))
 
 
 def test_every_power_of_ten_is_exact() -> None:

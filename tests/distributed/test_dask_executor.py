@@ -59,13 +59,13 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module", params=["mistakes", "uniform"])
 def mixing(request: pytest.FixtureRequest) -> str:
-    """The kind of mixing; with the second one, rounds are scheduled ahead."""
+    """Provide the kind of mixing; with the second one, rounds are scheduled ahead."""
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def expected(names: list[str], mixing: str) -> bytes:
-    """What this process makes of them without a cluster."""
+def expected_model(names: list[str], mixing: str) -> bytes:
+    """Provide the model that this process learns without a cluster."""
     message, _ = run_rounds(LocalExecutor(), _files(names), _plan(mixing))
     return message
 
@@ -86,12 +86,12 @@ def scale_cluster(client: Any, workers: int) -> None:
 
 
 def test_the_same_bytes_for_one_two_and_three_workers(
-    client: Any, names: list[str], expected: bytes, mixing: str
+    client: Any, names: list[str], expected_model: bytes, mixing: str
 ) -> None:
     for workers in (1, 2, 3) if mixing == "mistakes" else (2, 3):
         scale_cluster(client, workers)
         assert len(client.scheduler_info()["workers"]) == workers
-        assert run_rounds(DaskExecutor(client), _files(names), _plan(mixing))[0] == expected
+        assert run_rounds(DaskExecutor(client), _files(names), _plan(mixing))[0] == expected_model
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Deadly(FileShard):
 
 @pytest.mark.slow
 def test_killed_workers_do_not_change_the_model(
-    client: Any, names: list[str], expected: bytes, mixing: str, tmp_path: Path
+    client: Any, names: list[str], expected_model: bytes, mixing: str, tmp_path: Path
 ) -> None:
     """In every round a worker dies in the midst of a shard, and what it held of others is lost. There is one more than
     die: Dask takes its time to start others."""
@@ -121,13 +121,13 @@ def test_killed_workers_do_not_change_the_model(
     shards = [*_files(names[:2]), Deadly(names[2], ReadOptions(), folder=str(tmp_path)), *_files(names[3:])]
     message, _ = run_rounds(DaskExecutor(client), shards, _plan(mixing))
     assert len(list(tmp_path.iterdir())) == ROUNDS
-    assert message == expected
+    assert message == expected_model
     assert len(before & set(client.run(os.getpid).values())) < len(before)
 
 
 @pytest.mark.slow
 def test_a_run_resumes_after_the_scheduler_dies(
-    client: Any, names: list[str], expected: bytes, mixing: str, tmp_path: Path
+    client: Any, names: list[str], expected_model: bytes, mixing: str, tmp_path: Path
 ) -> None:
     import dask
 
@@ -170,7 +170,7 @@ def test_a_run_resumes_after_the_scheduler_dies(
     assert seen == [3]
     from novikoff.distributed.worker_tasks import serialize_model
 
-    assert serialize_model(again.model_) == expected
+    assert serialize_model(again.model_) == expected_model
 
 
 BROKEN = {
@@ -207,7 +207,7 @@ def test_an_incompatible_worker_is_named(client: Any, names: list[str], code: st
 @pytest.mark.slow
 @pytest.mark.parametrize("code", list(BROKEN))
 def test_an_incompatible_scheduler_is_named(names: list[str], tmp_path: Path, code: str) -> None:
-    """It looks into every task that it hands on."""
+    """The scheduler unpickles every task that it forwards."""
     address = tmp_path / "address.json"
     start = "from distributed.cli.dask_scheduler import main; main()"
     odd = [sys.executable, "-c", f"{code}; {start}", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
@@ -229,7 +229,7 @@ def test_an_incompatible_scheduler_is_named(names: list[str], tmp_path: Path, co
             process.wait()
 
 
-def _busy() -> None:
+def _sleep() -> None:
     time.sleep(60)
 
 
@@ -239,7 +239,7 @@ def test_waiting_for_lost_workers_is_limited(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(dask_executor, "WORKER_TIMEOUT_SECONDS", 20.0)
     with connect(None, 1) as client:
         engine = DaskExecutor(client)
-        handle = engine.call(_busy)
+        handle = engine.call(_sleep)
         engine._submit_pending()
         monkeypatch.setattr(dask_executor, "WORKER_TIMEOUT_SECONDS", 1.0)
         client.cluster.scale(0)
@@ -341,7 +341,7 @@ def test_the_command_line_learns_on_a_cluster(
     assert report["learner"] == "arow"
     same = DistributedLearner(AROW(), rounds=2, client=client).fit(names)
     assert model.read_bytes() == to_bytes(same.model_)
-    assert report["mixed_mistakes"] == float(same.ledger_.mixed("mistakes"))
+    assert report["mixed_mistakes"] == float(same.ledger_.mixture_sum("mistakes"))
     assert main(["verify", certificate, *names]) == 0
     assert main(["verify", certificate, pattern, "--scheduler", client.scheduler.address]) == 0
     assert main(["verify", certificate, *names[::-1], "--scheduler", client.scheduler.address]) == 1

@@ -87,7 +87,7 @@ def test_one_shard_equals_fit(name: str) -> None:
     alone = DistributedLearner(make_learner(name), rounds=3).fit([(X, y)])
     assert to_bytes(alone.model_) == to_bytes(make_learner(name, passes=3).fit(X, y))
     assert [one.records[0].examples for one in alone.ledger_.rounds] == [80] * 3
-    assert alone.ledger_.mistakes == alone.ledger_.mixed("mistakes") == alone.model_.ledger_.mistakes
+    assert alone.ledger_.mistakes == alone.ledger_.mixture_sum("mistakes") == alone.model_.ledger_.mistakes
 
 
 def test_one_shard_equals_fit_for_many_classes() -> None:
@@ -165,7 +165,7 @@ def test_equal_shards_give_the_model_of_one_of_them(name: str) -> None:
     assert same.model_.coef_ == pytest.approx(one.coef_, rel=1e-9, abs=1e-9)
     assert same.model_.intercept_ == pytest.approx(one.intercept_, rel=1e-9, abs=1e-9)
     assert same.ledger_.mistakes == 3 * one.ledger_.mistakes
-    assert same.ledger_.mixed("mistakes") == one.ledger_.mistakes
+    assert same.ledger_.mixture_sum("mistakes") == one.ledger_.mistakes
 
 
 def test_winnow_is_mixed_by_geometric_means_and_keeps_eliminated_features() -> None:
@@ -257,7 +257,7 @@ def test_unchanged_weights_are_not_sent() -> None:
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(1, 9000), st.integers(0, 100)), min_size=1, max_size=4), st.integers(0, 5000))
 def test_merged_ledgers_list_mistakes_to_within_a_stride(shards: list[tuple[int, int]], before: int) -> None:
-    def noted(ledger: Ledger, examples: int, share: int) -> list[int]:
+    def record_mistakes(ledger: Ledger, examples: int, share: int) -> list[int]:
         times = []
         for _ in range(examples):
             ledger.book.counts[EXAMPLES] += 1
@@ -267,11 +267,11 @@ def test_merged_ledgers_list_mistakes_to_within_a_stride(shards: list[tuple[int,
         return times
 
     start = Ledger()
-    true = noted(start, before, 50)
+    true = record_mistakes(start, before, 50)
     books, passed = [], start.examples
     for examples_, share in shards:
         books.append(ledger_at_step(start.examples))
-        true += [t - start.examples + passed for t in noted(books[-1], examples_, share)]
+        true += [t - start.examples + passed for t in record_mistakes(books[-1], examples_, share)]
         passed += examples_
     whole = merge_ledgers(start, books)
     assert (whole.examples, whole.mistakes, whole.weighted) == (passed, len(true), passed)
@@ -447,48 +447,48 @@ def test_learners_that_cannot_be_mixed_are_refused(model: Any, sentence: str) ->
 def test_incompatible_shards_are_named(tmp_path: Path) -> None:
     X, y = real(1, rows=30, columns=4)
 
-    def refused(sentence: str, data: Any, labels: Any = None, **how: Any) -> None:
+    def check_refused(sentence: str, data: Any, labels: Any = None, **how: Any) -> None:
         with pytest.raises(InputError, match=sentence):
             DistributedLearner(how.pop("learner", None), rounds=2, **how.pop("to", {})).fit(data, labels, **how)
 
-    refused("shard 1 of 2 has 4 and shard 2 of 2 has 3", [(X, y), (X[:, :3], y)])
-    refused("shard 2 of 2: .*must be batches", [(X, y), None])
-    refused("shard 2 of 2: Found input variables with inconsistent numbers", [(X, y), (X, y[:5])])
-    refused("three|two labels", [(X, y), (X, y + 7)])
-    refused("shard 2 of 2: must be batches .* got a list of int", [(X, y), [1, 2]])
-    refused("Shards must be file names or batches .* got a ndarray without labels", X)
-    refused("Shards must be file names or batches .* got a NoneType", None)
-    refused("The list of shards is empty", [])
-    refused("no-such.*the file does not exist on this worker", [str(tmp_path / "no-such.svm")] * 1)
-    refused("no file matches", str(tmp_path / "*.nothing"))
-    refused("standard input", ["-"])
-    refused("mixing must be one of uniform, mistakes, examples", [(X, y)], to={"mixing": "best"})
+    check_refused("shard 1 of 2 has 4 and shard 2 of 2 has 3", [(X, y), (X[:, :3], y)])
+    check_refused("shard 2 of 2: .*must be batches", [(X, y), None])
+    check_refused("shard 2 of 2: Found input variables with inconsistent numbers", [(X, y), (X, y[:5])])
+    check_refused("three|two labels", [(X, y), (X, y + 7)])
+    check_refused("shard 2 of 2: must be batches .* got a list of int", [(X, y), [1, 2]])
+    check_refused("Shards must be file names or batches .* got a ndarray without labels", X)
+    check_refused("Shards must be file names or batches .* got a NoneType", None)
+    check_refused("The list of shards is empty", [])
+    check_refused("no-such.*the file does not exist on this worker", [str(tmp_path / "no-such.svm")] * 1)
+    check_refused("no file matches", str(tmp_path / "*.nothing"))
+    check_refused("standard input", ["-"])
+    check_refused("mixing must be one of uniform, mistakes, examples", [(X, y)], to={"mixing": "best"})
     names = files(tmp_path, 3)
-    refused("is named twice", [names[0], names[0]])
+    check_refused("is named twice", [names[0], names[0]])
     Path(names[1]).unlink()
-    refused("part-1.svm: the file does not exist", names)
+    check_refused("part-1.svm: the file does not exist", names)
     Path(names[1]).write_text("1 1:x\n")
-    refused("part-1.svm:1: ", names)
+    check_refused("part-1.svm:1: ", names)
     Path(names[1]).write_bytes(gzip.compress(b"1 1:1\n" * 9)[:-9])
-    refused("part-1.svm: can't be read to its end", names)
+    check_refused("part-1.svm: can't be read to its end", names)
     Path(names[1]).write_text("3 1:1\n")
-    refused("part-1.svm:1: .*two labels", names)
+    check_refused("part-1.svm:1: .*two labels", names)
     for k, text in enumerate(["1 | a b\n-1 | c\n", "1 | d\n-1 | a\n"]):
         (tmp_path / f"{k}.vw").write_text(text)
-    refused("Hash the names", str(tmp_path / "*.vw"), options=ReadOptions(hash_bits=0))
-    refused("keep-names", names, options=ReadOptions(keep_names=1))
+    check_refused("Hash the names", str(tmp_path / "*.vw"), options=ReadOptions(hash_bits=0))
+    check_refused("keep-names", names, options=ReadOptions(keep_names=1))
     for k, text in enumerate(["y,a,b\n1,2,3\n0,1,1\n", "y,a\n1,2\n0,1\n"]):
         (tmp_path / f"{k}.csv").write_text(text)
-    refused(r"1\.csv", str(tmp_path / "*.csv"))
+    check_refused(r"1\.csv", str(tmp_path / "*.csv"))
     (tmp_path / "one.svm").write_text("1 1:1\n1 2:1\n")
-    refused("all labels are 1|All labels are 1", [str(tmp_path / "one.svm")])
+    check_refused("all labels are 1|All labels are 1", [str(tmp_path / "one.svm")])
 
 
 # --- Names ---
 
 
 def tables(folder: Path, kind: str) -> list[str]:
-    """Three shards of a table, each with a category that the others don't have."""
+    """Provide three shards of a table, each with a category that the others don't have."""
     draw, names = np.random.default_rng(1), ["job", "age", "y"]
     paths = []
     for k in range(3):
@@ -549,7 +549,7 @@ def test_shards_with_many_names_are_hashed(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_labels_are_agreed_on_before_anything_is_learned(tmp_path: Path) -> None:
-    """The first file has one label only: the others are asked."""
+    """The first file has one label only, so the other files are read too."""
     for k, text in enumerate(["y,one,two\nb,1,0\nb,0,1\n", "y,one,two\nb,1,0\na,0,1\n"]):
         (tmp_path / f"{k}.csv").write_text(text)
     done = DistributedLearner(rounds=1).fit(str(tmp_path / "*.csv"), options=ReadOptions(label="y"))
@@ -600,14 +600,14 @@ def test_sparse_and_float32_batches_are_learned() -> None:
 def test_a_model_is_saved_as_any_other(tmp_path: Path) -> None:
     from novikoff import save
 
-    done = DistributedLearner(BalancedWinnow(), rounds=2).fit(parts(*_small(), 2))
+    done = DistributedLearner(BalancedWinnow(), rounds=2).fit(parts(*_make_small_data(), 2))
     save(done.model_, tmp_path / "m")
     assert to_bytes(load(tmp_path / "m")) == to_bytes(done.model_)
     for other in (MarginPerceptron(gamma=0.1), PNormPerceptron(p=3)):
-        assert DistributedLearner(other, rounds=2).fit(parts(*_small(), 2)).score(*_small()) > 0.5
+        assert DistributedLearner(other, rounds=2).fit(parts(*_make_small_data(), 2)).score(*_make_small_data()) > 0.5
 
 
-def _small() -> tuple[Any, Any]:
+def _make_small_data() -> tuple[Any, Any]:
     X, y = real(10, rows=60)
     return np.clip(X, -1, 1), y
 

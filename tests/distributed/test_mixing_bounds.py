@@ -32,7 +32,7 @@ from novikoff.distributed.bounds import derive_bounds
 from novikoff.distributed.certificate import _measure_witnesses, _MixedCounts, verify
 from novikoff.distributed.measure import combine_measurements, round_up
 from tests.helpers.multiclass_schemes import draw_examples, slow_unless
-from tests.helpers.streams import random_witnessed, real, streams
+from tests.helpers.streams import make_random_witnessed, real, streams
 
 BOUNDED: dict[str, Any] = {
     "perceptron": Perceptron(),
@@ -47,14 +47,14 @@ MIXINGS = ("uniform", "mistakes", "examples")
 
 
 def shares(count: int, shards: int, seed: int) -> list[Any]:
-    """Rows of each shard, in order; every shard has some."""
+    """Return the rows of each shard, in order; no shard is empty."""
     shards = min(shards, count)
     cuts = np.sort(np.random.default_rng(seed).choice(np.arange(1, count), shards - 1, replace=False))
     return np.split(np.arange(count), cuts)
 
 
 def run_with(name: str, stream: Any, shards: int, rounds: int, mixing: str, seed: int) -> tuple[Any, Any]:
-    """A run, and what is wrong with its bounds for the stream's own witness."""
+    """Return a run, and the violations of its bounds for the stream's own witness."""
     X, y, u = stream
     if name == "balanced-winnow":
         X = np.clip(X, -1.0, 1.0)
@@ -100,18 +100,18 @@ def test_no_bound_is_broken_on_many_streams(name: str) -> None:
     for seed in range(200):
         pick = np.random.default_rng(seed)
         rounds, shards = int(pick.integers(1, 6)), int(pick.integers(2, 12))
-        assert run_with(name, random_witnessed(seed), shards, rounds, MIXINGS[seed % 3], seed)[1] == [], seed
+        assert run_with(name, make_random_witnessed(seed), shards, rounds, MIXINGS[seed % 3], seed)[1] == [], seed
 
 
 def test_the_unweighted_count_can_exceed_the_bound() -> None:
-    """Why it must be the mixed one: n shards that are alike make n times the mistakes of one."""
+    """The bound is for the mixed count: n equal shards make n times the mistakes of one."""
     X, y = np.eye(6), -np.ones(6, int)
     X, y = np.vstack([X, np.ones((1, 6))]), np.append(y, 1)
     done = DistributedLearner(Perceptron(fit_intercept=False), rounds=2).fit([(X[:6], y[:6])] * 3 + [(X[6:], y[6:])])
     certificate = done.certify()
     novikoff = next(b for b in certificate.bounds if b["name"] == "hinge")
-    assert done.ledger_.mistakes > done.ledger_.mixed("mistakes")
-    assert novikoff["observed"] == float(done.ledger_.mixed("mistakes"))
+    assert done.ledger_.mistakes > done.ledger_.mixture_sum("mistakes")
+    assert novikoff["observed"] == float(done.ledger_.mixture_sum("mistakes"))
 
 
 def test_equality_is_attained() -> None:
@@ -119,7 +119,7 @@ def test_equality_is_attained() -> None:
     n = 9
     shard = np.eye(n), -np.ones(n, int)
     done = DistributedLearner(Perceptron(fit_intercept=False), rounds=4).fit([shard] * 3, classes=[-1, 1])
-    assert done.ledger_.mixed("mistakes") == n
+    assert done.ledger_.mixture_sum("mistakes") == n
     bound = next(b for b in done.certify().bounds if b["name"] == "novikoff")
     assert bound["verdict"] == "holds"
     assert bound["bound"] == pytest.approx(n, rel=1e-3)

@@ -32,7 +32,7 @@ def name(path: Path) -> str:
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -50,7 +50,7 @@ def test_python_blocks_of_the_readme_run() -> None:
 
 
 def test_shell_blocks_of_the_readme_run() -> None:
-    """Each line as a user types it; the first must print the result that the page shows, times apart."""
+    """Each line runs as a user types it; the first prints the result that the page shows, except for times."""
     shell = [block.code for block in parse_blocks(ROOT / "README.md") if block.language == "sh"]
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     outputs = []

@@ -26,7 +26,7 @@ LEARNERS = sorted(
 
 
 def matrix() -> dict[tuple[str, str], bool]:
-    """(learner, scheme) → whether the page says that the scheme takes it."""
+    """Return a dict from (learner, scheme) to whether the page says that the scheme takes it."""
     text = (ROOT / "docs/multiclass.md").read_text()
     part = text.partition("## Which scheme takes which learner")[2].partition("\n## ")[0]
     head, _, *rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in re.findall(r"^\|.*$", part, re.M)]
@@ -65,7 +65,7 @@ def wrap_learner(scheme: str, learner: str) -> Any:
 
 
 def rows_for(scheme: str) -> Any:
-    """Boolean rows; of a ranking half as large, so that differences of documents go from −1 to 1."""
+    """Draw Boolean rows; for rankings half as large, so that differences of documents are from −1 to 1."""
     return X / 2 if scheme == "QueryRanking" else X
 
 

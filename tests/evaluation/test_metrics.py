@@ -19,7 +19,7 @@ TOLERANCE = 1e-9
 
 @st.composite
 def scored_labels(draw, max_levels=30):
-    """Labels of both classes and scores, many of them tied."""
+    """Draw labels of both classes and scores, many of them tied."""
     size, seed, levels = draw(st.integers(2, 200)), draw(st.integers(0, 2**32 - 1)), draw(st.integers(1, max_levels))
     rng = np.random.default_rng(seed)
     y = rng.random(size) < rng.uniform(0.05, 0.95)
@@ -178,13 +178,13 @@ def test_scores_beyond_the_memory_limit_are_sorted_on_disk():
         for start in range(0, len(numbers), 777):
             spilled.add(numbers[start : start + 777])
             kept.add(numbers[start : start + 777])
-        assert isinstance(spilled.sorted(), np.memmap)
-        assert not isinstance(kept.sorted(), np.memmap)
-        np.testing.assert_array_equal(spilled.sorted(), np.sort(numbers))
-        np.testing.assert_array_equal(kept.sorted(), np.sort(numbers))
+        assert isinstance(spilled.get_sorted(), np.memmap)
+        assert not isinstance(kept.get_sorted(), np.memmap)
+        np.testing.assert_array_equal(spilled.get_sorted(), np.sort(numbers))
+        np.testing.assert_array_equal(kept.get_sorted(), np.sort(numbers))
         spilled.add(np.array([-99.0]))
-        assert spilled.sorted()[0] == -99.0
-        assert len(spilled.sorted()) == len(numbers) + 1
+        assert spilled.get_sorted()[0] == -99.0
+        assert len(spilled.get_sorted()) == len(numbers) + 1
 
 
 def test_an_added_batch_is_copied():
@@ -192,7 +192,7 @@ def test_an_added_batch_is_copied():
     with ScoreStore() as store:
         store.add(batch)
         batch[0] = 2.0
-        assert store.sorted().tolist() == [1.0]
+        assert store.get_sorted().tolist() == [1.0]
 
 
 def test_paired_interval_covers_the_difference():

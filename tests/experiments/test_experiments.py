@@ -43,7 +43,7 @@ SMALL: dict[str, dict[str, Any]] = {
 RESULTS: dict[str, ExperimentResult] = {}
 
 
-def small(name: str) -> ExperimentResult:
+def run_small(name: str) -> ExperimentResult:
     if name not in RESULTS:
         RESULTS[name] = experiment(name)(**SMALL[name])
     return RESULTS[name]
@@ -62,15 +62,15 @@ def test_no_bound_is_broken(name: str, seed: int) -> None:
 
 
 def test_the_bounds_are_those_of_the_theorems() -> None:
-    """Computed once more, from the plain formulas and what is known of the streams."""
-    made_for_it, random = small("irrelevant-attributes").panels
+    """The bounds are computed again from the formulas and the known properties of the streams."""
+    made_for_it, random = run_small("irrelevant-attributes").panels
     for point in made_for_it.points() + random.points():
         assert point["winnow_bound"] == pytest.approx(2 + 15 * (1 + math.log2(point["n"])))
     assert made_for_it.values("perceptron_bound") == pytest.approx(made_for_it.values("n"))
-    for one in small("drift").panels:
+    for one in run_small("drift").panels:
         for point in one.points():
             assert point["winnow_r_bound"] == pytest.approx(2 + 5 * point["cost"] * (2 + math.log2(64)))
-    for point in small("margin").panels[0].points():
+    for point in run_small("margin").panels[0].points():
         gamma = point["gamma"]
         assert 0.99 / gamma**2 <= point["perceptron_bound"] <= 1 / gamma**2
         assert point["half_bound"] == pytest.approx(8 / gamma**2 + 4 / gamma, rel=0.01)
@@ -115,7 +115,7 @@ def test_winnow_suffers_from_drift_and_winnow_r_does_not() -> None:
 
 
 def test_the_margin_perceptron_reaches_its_margin() -> None:
-    for point in small("margin").panels[1].points():
+    for point in run_small("margin").panels[1].points():
         assert point["half_margin"] >= 0.5
         assert point["epsilon_margin"] >= 0.9
         assert point["perceptron_margin"] > 0.0
@@ -131,12 +131,12 @@ def test_convergence_is_not_claimed_where_every_pass_made_an_update(monkeypatch:
 
 
 def test_bounds_are_shown_only_where_they_hold_and_say_something() -> None:
-    counted, errors = small("noise").panels
+    counted, errors = run_small("noise").panels
     for point in counted.points():
         assert (point["winnow_bound"] is None) == (point["noise"] > 0)
         assert all(point[key] <= 1500 for key in point if key.endswith("bound") and point[key] is not None)
     assert all(column.theorem is None for column in errors.columns)
-    assert not any(column.limits == "winnow" for one in small("drift").panels for column in one.columns)
+    assert not any(column.limits == "winnow" for one in run_small("drift").panels for column in one.columns)
 
 
 def test_averaging_helps_under_noise() -> None:
@@ -149,10 +149,10 @@ def test_averaging_helps_under_noise() -> None:
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_same_seed_gives_the_same_numbers_and_the_same_page(name: str) -> None:
     again = experiment(name)(**SMALL[name])
-    assert again.as_dict() == small(name).as_dict()
-    assert build_page(again) == build_page(small(name))
+    assert again.as_dict() == run_small(name).as_dict()
+    assert build_page(again) == build_page(run_small(name))
     other = experiment(name)(**SMALL[name], random_state=1).as_dict()
-    assert other["panels"] != small(name).as_dict()["panels"]
+    assert other["panels"] != run_small(name).as_dict()["panels"]
 
 
 def test_curve_fits_recover_the_generating_laws() -> None:
@@ -224,7 +224,7 @@ def test_the_command_line_reports_the_documented_keys(name: str, capsys: pytest.
     assert err == ""
     for one in about["panels"]:
         assert list(one["points"][0]) == [column["key"] for column in one["columns"]]
-    assert {key: about[key] for key in small(name).as_dict()} == json.loads(json.dumps(small(name).as_dict()))
+    assert {key: about[key] for key in run_small(name).as_dict()} == json.loads(json.dumps(run_small(name).as_dict()))
 
 
 def test_the_text_shows_mistakes_and_bounds_and_progress_is_shown(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_plotly_and_jinja2_are_imported_for_a_report_only() -> None:
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_page_is_complete_and_loads_no_other_file(name: str) -> None:
-    result = small(name)
+    result = run_small(name)
     text = build_page(result)
     tags = ParsedPage(text)
     assert not any(tag == "link" or "src" in attributes for tag, attributes in tags.tags)
@@ -317,7 +317,7 @@ def test_numbers_are_formatted_for_readers() -> None:
     assert [format_number(v) for v in (None, 0, 12345, 1234.5, 116.658, 0.00316, 0.5)] == [
         "–", "0", "12,345", "1,234", "116.7", "0.00316", "0.5",
     ]  # fmt: skip
-    rows = build_table(small("drift").panels[1])[1]
+    rows = build_table(run_small("drift").panels[1])[1]
     assert len(rows) == 12
     assert rows[-1][0] == "3,000"
 
@@ -332,7 +332,7 @@ def test_the_plots_are_drawn_in_a_real_browser(labs: list[str], tmp_path: Path) 
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         for name in labs:
-            result, path = small(name), tmp_path / f"{name}.html"
+            result, path = run_small(name), tmp_path / f"{name}.html"
             path.write_text(build_page(result))
             window = browser.new_page(viewport={"width": 1200, "height": 900})
             complaints: list[str] = []

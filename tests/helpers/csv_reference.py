@@ -11,7 +11,7 @@ import numpy as np
 
 from novikoff.data.formats.csv import Csv
 from novikoff.data.names.hashing import hash_name
-from novikoff.data.reader import Batch, DataReader, ReadOptions
+from novikoff.data.reader import DataReader, FileBatch, ReadOptions
 from novikoff.data.rows import Dense
 from novikoff.data.text_source import TextBlock, TextSource
 
@@ -43,7 +43,7 @@ def hash_row(cells: list[str], names: list[str], numeric: list[bool], target: in
     return {slot: value for slot, value in row.items() if value}
 
 
-def list_rows(batch: Batch) -> list[Any]:
+def list_rows(batch: FileBatch) -> list[Any]:
     """Return each row as a list of numbers, or as index → value."""
     rows = batch.rows
     if isinstance(rows, Dense):
@@ -61,7 +61,7 @@ def read_table(path: Any, **options: Any) -> tuple[list[Any], list[Any], list[st
     for batch in reading.batches():
         rows += list_rows(batch)
         labels += [batch.parsed.label(i) for i in range(len(batch))]
-        places += [batch.where(i).removeprefix(str(path)) for i in range(len(batch))]
+        places += [batch.get_location(i).removeprefix(str(path)) for i in range(len(batch))]
     return rows, labels, places, reading
 
 
@@ -78,7 +78,7 @@ def parse_in_blocks(
     bad: list[tuple[int, str]] = []
     while feed.fill(block, table.find_last_record_end):
         parsed = parser.parse(block)
-        rows += list_rows(Batch(parsed.rows, parsed, "it", before, parsed.features))
+        rows += list_rows(FileBatch(parsed.rows, parsed, "it", before, parsed.features))
         labels += [parsed.label(i) for i in range(len(parsed.keys))]
         lines += [before + int(line) + 1 for line in parsed.line_of]
         bad += [(before + p.line + 1, p.sentence) for p in parsed.problems]

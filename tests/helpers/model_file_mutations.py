@@ -53,8 +53,8 @@ def _learner(name: str) -> Any:
     return learners.make_learner(name).fit(learners.clip_to_range(name, X), y)
 
 
-def _named(name: str) -> Any:
-    """With names of features, learned one example at a time."""
+def _learn_named(name: str) -> Any:
+    """Learn a model with feature names, one example at a time."""
     model = learners.make_learner(name)
     for t in range(8):
         model.learn_one({"a": 1.0, f"b{t % 3}": 1.0}, "yes" if t % 2 else "no")
@@ -129,15 +129,15 @@ def _bind(function: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
 
 FAMILIES: dict[str, dict[str, Callable[[], Any]]] = {
     "linear": {name: _bind(_learner, name) for name in LINEAR}
-    | {f"named-{name}": _bind(_named, name) for name in ("perceptron", "arow", "sgd-logistic-adagrad")},
+    | {f"named-{name}": _bind(_learn_named, name) for name in ("perceptron", "arow", "sgd-logistic-adagrad")},
     "voted": {name: _bind(_learner, name) for name in ["voted-perceptron"]}
-    | {"named": _bind(_named, "voted-perceptron")},
+    | {"named": _bind(_learn_named, "voted-perceptron")},
     "boolean": {name: _bind(_learner, name) for name in BOOLEAN}
-    | {f"named-{name}": _bind(_named, name) for name in ("elimination", "winnow", "rectangle")},
+    | {f"named-{name}": _bind(_learn_named, name) for name in ("elimination", "winnow", "rectangle")},
     "kernels": {name: _bind(_learner, name) for name in KERNELS}
     | {
         "three-classes": lambda: _fitted(lambda: novikoff.KernelPerceptron(budget=7)),
-        "named": _bind(_named, "kernel-perceptron"),
+        "named": _bind(_learn_named, "kernel-perceptron"),
     },
     "schemes": {name: _bind(_scheme, name) for name in multiclass_schemes.SCHEMES}
     | {"one-vs-all-sgd": _bind(_scheme, "one-vs-all", "sgd-logistic-adagrad")},
@@ -145,7 +145,7 @@ FAMILIES: dict[str, dict[str, Callable[[], Any]]] = {
         "binary": lambda: novikoff.Auto(shuffle=False).fit(*_table()),
         "classes": lambda: novikoff.Auto(shuffle=False).fit(*_table(3)),
         "shuffled": lambda: novikoff.Auto(passes=2).fit(*_table()),
-        "named": _bind(_named, "auto"),
+        "named": _bind(_learn_named, "auto"),
     },
     "network": {
         "plain": lambda: _fitted(lambda: novikoff.MultilayerPerceptron(hidden_layer_sizes=(3,))),
@@ -269,7 +269,7 @@ def change_names(rng: Any, sample: Sample, header: Any, tensors: dict[str, Any])
         tensors[a], tensors[b] = tensors[b], tensors[a]
 
 
-def _nested(depth: int) -> Any:
+def _nest_lists(depth: int) -> Any:
     value: Any = []
     for _ in range(depth):
         value = [value]
@@ -297,7 +297,7 @@ def change_header(rng: Any, sample: Sample, header: Any, tensors: dict[str, Any]
             holder[key]
         )
     elif way < 0.25:
-        holder[key] = _nested(int(rng.choice([3, 90, 400])))
+        holder[key] = _nest_lists(int(rng.choice([3, 90, 400])))
     elif way < 0.4 and type(holder[key]) is int:
         holder[key] += int(rng.integers(-2, 3))
     elif way < 0.5 and isinstance(holder[key], list) and holder[key]:
@@ -321,7 +321,7 @@ MUTATIONS = [
 
 
 def mutant(sample: Sample, number: int) -> bytes:
-    """The content of a file: that of the sample, with some changes."""
+    """Return the content of a file: that of the sample, with some changes."""
     rng = np.random.default_rng([number, len(sample.name)])
     header, tensors = json.loads(json.dumps(sample.header)), dict(sample.tensors)
     for _ in range(1 + int(rng.integers(3) == 0)):
@@ -329,10 +329,10 @@ def mutant(sample: Sample, number: int) -> bytes:
         if not tensors or not header:
             break
     content = _build_content(header, tensors)
-    return content if rng.random() > 0.03 else _claiming(content, rng)
+    return content if rng.random() > 0.03 else _change_header(content, rng)
 
 
-def _claiming(content: bytes, rng: Any) -> bytes:
+def _change_header(content: bytes, rng: Any) -> bytes:
     """Return the arrays with a changed description in the header."""
     size = int.from_bytes(content[:8], "little")
     outer = json.loads(content[8 : 8 + size])
@@ -420,7 +420,7 @@ ATTRIBUTES = (
 
 
 def outcome(content: bytes, guarded: GuardedArrays | None, late: bool, seen: Counter[str]) -> str:
-    """`refused`, `works`, or what went wrong."""
+    """Return `refused`, `works`, or a description of the failure."""
     try:
         model = from_bytes(content, "mutant")
     except ModelFileError:
@@ -487,7 +487,7 @@ def main(families: str, first: int, count: int) -> None:
 
 
 def limit_memory() -> None:
-    """A request for much more memory than a model needs fails from now on."""
+    """Let allocations fail that are much larger than a model needs."""
     with open("/proc/self/statm") as file:
         now = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, resource.RLIM_INFINITY))

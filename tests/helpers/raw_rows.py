@@ -87,7 +87,7 @@ for _name in learner_registry.names():
 def is_learnable(fmt: str, learner: str) -> bool:
     """Return whether this format can hold data that the learner supports."""
     how, kind = LEARNERS[learner], FORMATS[fmt][0]
-    if learner == "halving":  # its hypotheses are made of the columns
+    if learner == "halving":  # its hypotheses depend on the columns
         return kind == "numbers.csv"
     if how.is_unit and fmt in ("csv with signs", "numbers with a map"):  # which have negative values, and √2
         return learner == "balanced-winnow" and fmt == "csv with signs"
@@ -116,7 +116,7 @@ def draw_rows(count: int, classes: int = 2, seed: int = 0, *, is_unit: bool = Fa
 
 
 def draw_rows_for(learner: str, count: int, seed: int = 0) -> list[Row]:
-    """Rows with values and labels that the learner takes."""
+    """Draw rows with values and labels that the learner takes."""
     how = LEARNERS[learner]
     rows = draw_rows(count, how.classes, seed, is_unit=how.is_unit)
     for k, row in enumerate(rows):
@@ -136,18 +136,18 @@ def select_numbers(row: Row) -> Row:
 
 
 def hash_job(row: Row) -> int:
-    """The job as a number, for formats that can't have any text."""
+    """Return the job as a number, for formats without text."""
     return crc32(str(row["job"]).encode()) % 16
 
 
 def to_svmlight_line(row: Row) -> str:
-    """The features of a row as svmlight has them, without a label."""
+    """Return the features of a row as an svmlight line, without a label."""
     terms = {1: row["age"], 2: row["balance"], 3 + hash_job(row): 1, 20 + "12x".index(row["code"] or "x"): 1}
     return " ".join(f"{j}:{value!r}" for j, value in sorted(terms.items()) if value is not None)
 
 
 def to_vw_line(row: Row) -> str:
-    """The features of a row as Vowpal Wabbit has them, without a label."""
+    """Return the features of a row as a line of Vowpal Wabbit, without a label."""
     age = "" if row["age"] is None else f" age:{row['age']!r}"
     balance = "" if row["balance"] is None else f" balance:{row['balance']!r}"
     return f"|n{age}{balance} |c job{hash_job(row)} ü={row['code']}"
@@ -166,12 +166,12 @@ def to_raw_rows(kind: str, rows: list[Row]) -> list[Any]:
 
 
 def to_label_code(label: Any) -> str:
-    """A label, or a set of labels, of a format in which these are numbers."""
+    """Return a label, or a set of labels, for formats whose labels are numbers."""
     return ",".join(CODES[one] for one in ([label] if isinstance(label, str) else label))
 
 
 def write_rows(path: Path, kind: str, rows: list[Row]) -> Path:
-    """The rows as a file of this kind."""
+    """Write the rows as a file of this kind."""
     path = path / f"data.{kind}"
     if kind == "parquet":
         arrow = pytest.importorskip("pyarrow", reason="pyarrow, the extra novikoff[parquet], is not installed")
@@ -204,7 +204,7 @@ def options_for(fmt: str, learner: str) -> list[str]:
 
 
 def train_from_file(folder: Path, fmt: str, learner: str, rows: list[Row]) -> tuple[Any, Path]:
-    """A model that was trained from a file, and that file."""
+    """Return a model that was trained from a file, and that file."""
     path, model = write_rows(folder, FORMATS[fmt][0], rows), folder / "it.model"
     how = [*options_for(fmt, learner), *LEARNERS[learner].options]
     assert main(["learn", str(path), *how, "--save", str(model), "--json", "--quiet"]) == 0
@@ -212,7 +212,7 @@ def train_from_file(folder: Path, fmt: str, learner: str, rows: list[Row]) -> tu
 
 
 def predict_file(folder: Path, path: Path) -> tuple[list[str], list[list[float]]]:
-    """Labels and scores of a file, by the command line."""
+    """Return labels and scores of a file, by the command line."""
     out = folder / "predicted.tsv"
     assert main(["predict", str(folder / "it.model"), str(path), "--scores", "--output", str(out), "--quiet"]) == 0
     cells = [line.split("\t") for line in out.read_text().splitlines()]
@@ -220,12 +220,12 @@ def predict_file(folder: Path, path: Path) -> tuple[list[str], list[list[float]]
 
 
 def format_label(label: Any) -> str:
-    """A label as the command line shows it."""
+    """Return a label as the command line shows it."""
     return ",".join(sorted(map(str, label))) if isinstance(label, list | tuple) else str(label)
 
 
 def to_score_rows(scores: Any, count: int) -> list[list[float]]:
-    """Scores of decision_function or score_one as the command line shows them, a list for each row."""
+    """Return scores of decision_function or score_one as the command line shows them, a list for each row."""
     if isinstance(scores, list):
         return [list(one.values()) if isinstance(one, dict) else [one] for one in scores]
     found: list[list[float]] = np.asarray(scores).reshape(count, -1).tolist()

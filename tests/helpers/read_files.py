@@ -30,7 +30,7 @@ def collect_batches(reading: DataReader) -> dict[str, Any]:
             else:
                 a, b = int(rows.starts[i]), int(rows.starts[i + 1])
                 out["rows"].append((rows.indices[a:b].tolist(), rows.values[a:b].tobytes()))
-            out["where"].append(batch.where(i))
+            out["where"].append(batch.get_location(i))
             out["labels"].append(_label(parsed, i))
         out["weights"] += parsed.weights.tolist() if len(parsed.weights) else [1.0] * len(batch)
         out["groups"] += [] if parsed.groups is None else parsed.groups.tolist()

@@ -31,7 +31,7 @@ def mount(*arguments: str) -> None:
 
 
 def make_read_only() -> None:
-    """ProtectSystem=strict: all mounts but those made below."""
+    """Make all mounts read-only except those made below, as ProtectSystem=strict does."""
     mount("--make-rprivate", "/")
     with open("/proc/self/mountinfo") as file:
         found = [line.split() for line in file]

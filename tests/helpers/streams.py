@@ -12,7 +12,7 @@ from novikoff.theory.bound_declaration import Evidence
 
 
 def real(seed: int, rows: int = 60, columns: int = 13, kind: Any = np.float64) -> tuple[Any, Any]:
-    """Real values, labels from a noisy plane, some columns mostly zero."""
+    """Draw real values with labels from a noisy plane; some columns are mostly zero."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, columns))
     X[:, ::3] *= rng.random((rows, len(range(0, columns, 3)))) < 0.3
@@ -22,7 +22,7 @@ def real(seed: int, rows: int = 60, columns: int = 13, kind: Any = np.float64) -
 
 
 def whole(seed: int, rows: int = 60, columns: int = 13) -> tuple[Any, Any]:
-    """Small whole numbers, for which every order of summation gives the same."""
+    """Draw small integers, for which every order of summation gives the same result."""
     rng = np.random.default_rng(seed)
     X = rng.integers(-3, 4, (rows, columns)).astype(float)
     y = np.where(X @ rng.integers(-3, 4, columns) > 0, 1, -1)
@@ -34,8 +34,8 @@ def csr(X: Any) -> Any:
     return sp.csr_matrix(X)
 
 
-def witnessed(seed: int, rows: int, columns: int, kind: str, noise: float, gap: float, repeats: int) -> Any:
-    """(X, y, u): a stream and a witness (bias first) that separates it by `gap` but for the noise."""
+def make_witnessed(seed: int, rows: int, columns: int, kind: str, noise: float, gap: float, repeats: int) -> Any:
+    """Draw (X, y, u): a stream and a witness (bias first) that separates it by `gap`, apart from noise."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, columns))
     if kind == "sign":
@@ -57,7 +57,7 @@ KINDS, NOISES, GAPS = ("gauss", "sign", "sparse", "scaled"), (0.0, 0.0, 0.1, 0.5
 @st.composite
 def streams(draw: st.DrawFn) -> Any:
     """Draw a stream with hypothesis, which shrinks failures to small streams."""
-    return witnessed(
+    return make_witnessed(
         draw(st.integers(0, 2**32 - 1)),
         draw(st.integers(1, 40)),
         draw(st.integers(1, 8)),
@@ -68,10 +68,10 @@ def streams(draw: st.DrawFn) -> Any:
     )
 
 
-def random_witnessed(seed: int) -> Any:
+def make_random_witnessed(seed: int) -> Any:
     """Generate a stream from one seed, for searches too large for hypothesis."""
     pick = np.random.default_rng(seed)
-    return witnessed(
+    return make_witnessed(
         seed,
         int(pick.integers(1, 60)),
         int(pick.integers(1, 12)),

@@ -22,11 +22,11 @@ Row = list[tuple[int, float]]
 
 
 def to_lower(text: str) -> str:
-    def one(c: str) -> str:
+    def lower_one(c: str) -> str:
         small = c.lower()
         return small if len(small) == 1 and len(small.encode()) == len(c.encode()) <= 2 else c
 
-    return "".join(map(one, text))
+    return "".join(map(lower_one, text))
 
 
 def iter_names(text: str, fmt: Any, seed: int) -> Iterator[tuple[str, int]]:
@@ -90,7 +90,7 @@ def read_texts(path: Path, **options: Any) -> tuple[list[Any], DataReader]:
     found: list[Any] = []
     for batch in reading.batches():
         parsed = batch.parsed._replace(rows=batch.rows)
-        found += [(parsed.label(i), row, batch.where(i)) for i, row in enumerate(list_rows(parsed))]
+        found += [(parsed.label(i), row, batch.get_location(i)) for i, row in enumerate(list_rows(parsed))]
     return found, reading
 
 

@@ -60,8 +60,8 @@ def data(name: str, seed: int, rows: int = ROWS) -> tuple[Any, list[Any]]:
     return (learners.clip_to_range(own, X) if kind == "learner" else X), y
 
 
-def give_way(turn: int) -> None:
-    """Let other threads run now and then: two that do nothing but learn would keep them waiting."""
+def yield_thread(turn: int) -> None:
+    """Let other threads run at times: two threads that only learn would make them wait."""
     if turn % 50 == 49:
         time.sleep(0.0002)
 
@@ -132,7 +132,7 @@ class Check:
             if "feature" not in str(problem):
                 raise
 
-    def look(self, turn: int) -> None:
+    def read_model(self, turn: int) -> None:
         copy.deepcopy(self.model)
         to_bytes(self.model)
         time.sleep(0.002)
@@ -160,11 +160,11 @@ class Check:
 
     def run(self) -> None:
         """Learn and predict anything at once."""
-        steps: list[Any] = [self.predict_batch, self.look]
+        steps: list[Any] = [self.predict_batch, self.read_model]
         if self.has_one:
             steps += [self.predict_one, self.predict_array, self.learn_dict, self.learn_dict]
         steps.append(self.learn_batch if hasattr(self.model, "partial_fit") else self.learn_all)
-        self._together([self.repeat(step) for step in steps])
+        self._run_together([self.repeat(step) for step in steps])
 
     def run_same(self) -> None:
         """Learn one example over and over, in several ways at once: the result is that of as many in a row."""
@@ -179,26 +179,26 @@ class Check:
         def one_dict(turn: int) -> None:
             self.model.learn_one(example, label)
             counts[0] += 1
-            give_way(turn)
+            yield_thread(turn)
 
         def one_array(turn: int) -> None:
             self.model.learn_one(row, label)
             counts[1] += 1
-            give_way(turn)
+            yield_thread(turn)
 
         def batch(turn: int) -> None:
             self.model.partial_fit(row[None], [label])
             counts[2] += 1
             time.sleep(0.001)
 
-        self._together([self.repeat(step) for step in (one_dict, one_array, batch, self.predict_batch)])
+        self._run_together([self.repeat(step) for step in (one_dict, one_array, batch, self.predict_batch)])
         for _ in range(sum(counts)):
             serial.learn_one(row, label)
         if to_bytes(self.model) != to_bytes(serial):
             self.problems.append(f"the model is not that of {counts} examples in a row")
 
     def run_streams(self) -> None:
-        """Two threads learn streams of one feature each, by its name: each weight is that of its own stream."""
+        """Learn two streams of one feature each in two threads; each weight must be that of its own stream."""
         if not isinstance(self.model, Perceptron) or self.model.average:
             return
         make_one = lambda: make(self.name).set_params(fit_intercept=False)  # noqa: E731
@@ -220,7 +220,7 @@ class Check:
             ):
                 self.problems.append(f"feature {feature!r} has the weight of another stream")
 
-    def _together(self, threads: list[threading.Thread]) -> None:
+    def _run_together(self, threads: list[threading.Thread]) -> None:
         self.stopped.clear()
         timer = threading.Timer(self.seconds, self.stopped.set)
         timer.start()

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.plain_python_coverage
 
 
 def dot(x: Any, z: Any) -> float:
-    """One term after another, over the columns that both have."""
+    """Sum one term after another, over the columns that both rows have."""
     total = 0.0
     for a, b in zip(x.tolist(), z.tolist(), strict=True):
         total += a * b
@@ -41,7 +41,7 @@ def table(seed: int, rows: int, columns: int = 6) -> Any:
     return X
 
 
-def through(function: Any, numbers: list[float]) -> list[float]:
+def apply_in_place(function: Any, numbers: list[float]) -> list[float]:
     row, notes = np.array(numbers), np.zeros((SCRATCH_ROWS, len(numbers)))
     function(row, len(numbers), notes, notes.view(np.int64))
     return [float(value) for value in row]
@@ -180,7 +180,7 @@ def test_invalid_kernels_are_refused(make: Any) -> None:
 @settings(max_examples=300, deadline=None)
 @given(x=st.floats(-745.0, 709.7))
 def test_the_exponential_is_within_its_stated_error(x: float) -> None:
-    (value,) = through(exp_in_place, [x])
+    (value,) = apply_in_place(exp_in_place, [x])
     with localcontext() as context:
         context.prec = 60
         true = Decimal(x).exp()
@@ -188,11 +188,11 @@ def test_the_exponential_is_within_its_stated_error(x: float) -> None:
 
 
 def test_exponentials_are_correct_at_the_limits() -> None:
-    found = through(exp_in_place, [0.0, -0.0, 800.0, -800.0, math.inf, -math.inf])
+    found = apply_in_place(exp_in_place, [0.0, -0.0, 800.0, -800.0, math.inf, -math.inf])
     assert found == [1.0, 1.0, math.inf, 0.0, math.inf, 0.0]
-    assert math.isnan(through(exp_in_place, [math.nan])[0])
+    assert math.isnan(apply_in_place(exp_in_place, [math.nan])[0])
     whole = [float(k) for k in range(-1074, 1024)]
-    assert through(exp2_in_place, whole) == [math.ldexp(1.0, int(k)) for k in whole]
+    assert apply_in_place(exp2_in_place, whole) == [math.ldexp(1.0, int(k)) for k in whole]
 
 
 def test_the_recommended_representation_follows_the_costs() -> None:

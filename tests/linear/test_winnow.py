@@ -311,7 +311,7 @@ def test_irrelevant_attributes_cost_their_logarithm() -> None:
     sizes = [10**p for p in (2, 2.5, 3)] if JIT_DISABLED else [10**p for p in (2, 2.5, 3, 3.5, 4, 4.5, 5)]
     logs, winnow_made, perceptron_made = [], [], []
     for n in (int(size) for size in sizes):
-        X, y = adversarial.irrelevant(n, 5).whole()
+        X, y = adversarial.irrelevant(n, 5).to_arrays()
         logs.append(math.log2(n))
         winnow_made.append(Winnow().partial_fit(X, y, classes=BOTH).ledger_.mistakes)
         perceptron_made.append(Perceptron(fit_intercept=False).partial_fit(X, y, classes=BOTH).ledger_.mistakes)

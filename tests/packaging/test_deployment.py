@@ -76,7 +76,7 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
 
 
 def test_the_dockerfile_is_consistent() -> None:
-    """Nothing is built: this needs a container engine."""
+    """The image is not built: that needs a container engine."""
     found = instructions()
     known = {
         "FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT",
@@ -119,8 +119,8 @@ NO_SANDBOX = why_no_sandbox()
 
 
 @contextmanager
-def sandboxed(data: Path, arguments: list[str]) -> Iterator[tuple[dict[str, bool], int, subprocess.Popen[str]]]:
-    """A server in the sandbox: what was denied there, its port, and its process."""
+def run_sandboxed(data: Path, arguments: list[str]) -> Iterator[tuple[dict[str, bool], int, subprocess.Popen[str]]]:
+    """Run a server in the sandbox; yield the denied operations, its port, and its process."""
     command = [sys.executable, "-m", "novikoff", *arguments]
     sandbox = [*UNSHARE, "--kill-child", sys.executable, str(ROOT / "tests" / "sandbox.py"), str(data), *command]
     variables = {**os.environ, "HOME": "/srv/data", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -171,7 +171,7 @@ def test_it_serves_from_a_read_only_system(tmp_path: Path, arguments: list[str])
     data.mkdir(mode=0o700)
     secret = auth.create_token(data, ["admin"], 1, "me")
     changed = {"/var/lib/novikoff": "/srv/data", "8000": "0"}
-    with sandboxed(data, [changed.get(one, one) for one in arguments]) as (denied, port, process):
+    with run_sandboxed(data, [changed.get(one, one) for one in arguments]) as (denied, port, process):
         executable = denied.pop("writable and executable memory")  # only newer kernels can forbid it
         assert all(denied.values()), denied
         assert executable or _kernel() < (6, 3)

@@ -36,7 +36,7 @@ def run(*command: str | Path, **env: str) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as pip builds it: for this machine."""
+    """Build the wheel as pip does, for this machine."""
     folder = tmp_path_factory.mktemp("wheel")
     options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", "--wheel-dir", folder]
     run(sys.executable, "-m", "pip", "wheel", *options, ".")
@@ -45,7 +45,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel, and links to all installed packages but compilers."""
+    """Provide a new environment with the wheel, and links to all installed packages except compilers."""
     folder = tmp_path_factory.mktemp("fresh")
     venv.create(folder, with_pip=True, symlinks=True)
     python = folder / "bin" / "python"
@@ -109,7 +109,7 @@ def test_a_server_and_a_cluster_run(python: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_core_is_small(wheel: Path, tmp_path: Path) -> None:
-    """NumPy and safetensors are all that is installed with it."""
+    """Only NumPy and safetensors are installed with it."""
     venv.create(tmp_path / "core", with_pip=True)
     python = tmp_path / "core" / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)

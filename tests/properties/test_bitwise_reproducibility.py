@@ -124,8 +124,8 @@ def without_zeros(seed: int, rows: int = 60) -> tuple[Any, Any]:
     return X + 0.01, y
 
 
-def zeros_here_and_there(seed: int, rows: int = 60) -> tuple[Any, Any]:
-    """Rows without zeros, rows with some, and rows of nothing else: at the beginning, inside and at the end."""
+def make_rows_with_zeros(seed: int, rows: int = 60) -> tuple[Any, Any]:
+    """Draw rows without zeros, with some, and of zeros only: at the beginning, inside and at the end."""
     X, y = real(seed, rows, columns=21)
     X[rows // 3 : rows // 2] += 0.01
     X[[0, rows // 2, -1]] = 0.0
@@ -134,13 +134,13 @@ def zeros_here_and_there(seed: int, rows: int = 60) -> tuple[Any, Any]:
 
 
 def with_stored_zeros(X: Any) -> Any:
-    """A CSR matrix that leaves nothing out."""
+    """Return a CSR matrix with explicit zeros."""
     rows, columns = X.shape
     every = np.tile(np.arange(columns), rows)
     return sp.csr_matrix((X.ravel(), every, np.arange(0, X.size + 1, columns)), X.shape)
 
 
-STREAMS = pytest.mark.parametrize("stream", [whole, real, without_zeros, zeros_here_and_there])
+STREAMS = pytest.mark.parametrize("stream", [whole, real, without_zeros, make_rows_with_zeros])
 
 
 @EVERYONE
@@ -181,7 +181,7 @@ def test_one_example_is_scored_as_in_a_batch(name: str, stream: Any) -> None:
 @pytest.mark.parametrize("share", [0.0, 1e-5, 1e-3, 0.3])
 @pytest.mark.parametrize("name", ["perceptron-averaged", "voted-perceptron", "sgd-hinge-adagrad-elastic"])
 def test_large_tables_with_few_and_many_zeros_give_the_same_bytes(name: str, share: float) -> None:
-    """Many blocks of rows are brought into order, with stretches of rows in between that need not be."""
+    """Many blocks of rows are canonicalized, with canonical rows in between."""
     X, y = without_zeros(5, rows=400 if JIT_DISABLED else 30_000)
     X = clip_to_range(name, X)
     X[np.random.default_rng(5).random(X.shape) < share] = 0.0
@@ -218,7 +218,7 @@ def test_a_few_zeros_and_sample_weights_do_not_change_the_bytes(learner: Any, ze
 
 @EVERYONE
 def test_small_batches_with_zeros_give_the_same_bytes(name: str) -> None:
-    """Batches smaller than the model are looked through before they are learned."""
+    """Batches smaller than the model are scanned before they are learned."""
     X, y = real(4, rows=12, columns=300)
     X = clip_to_range(name, X)
     models = [make_learner(name) for _ in range(3)]
@@ -238,7 +238,7 @@ WEIGHED = [
 
 @pytest.mark.parametrize("name", WEIGHED)
 def test_sample_weights_give_the_same_bytes_dense_and_sparse(name: str) -> None:
-    X, y = zeros_here_and_there(7)
+    X, y = make_rows_with_zeros(7)
     X = clip_to_range(name, X)
     weights = np.random.default_rng(7).choice([0.0, 0.5, 1.0, 2.0], len(y))
     dense = make_learner(name, passes=2).fit(X, y, sample_weight=weights)
@@ -249,7 +249,7 @@ def test_sample_weights_give_the_same_bytes_dense_and_sparse(name: str) -> None:
 
 @EVERYONE
 def test_terms_of_a_sparse_row_keep_their_order(name: str) -> None:
-    """As those of a dict do: the order of terms is the order of summation."""
+    """The order of terms is the order of summation, as for a dict."""
     X, y = real(8, rows=400)
     X = clip_to_range(name, X)
     rng = np.random.default_rng(8)

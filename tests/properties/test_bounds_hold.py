@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from novikoff import MarginPerceptron, Perceptron, PNormPerceptron, WeightOverflowError
 from novikoff.theory import mistake_bounds
 from tests.helpers.learners import ADDITIVE_LEARNERS, make_learner
-from tests.helpers.streams import csr, evidence, random_witnessed, streams
+from tests.helpers.streams import csr, evidence, make_random_witnessed, streams
 
 BOTH = [-1, 1]
 ROUNDING = 1.0 + 1e-9  # evidence is measured in double precision, not outward: that is for certificates to do
 
 
 def check_all_bounds(model: Any, X: Any, y: Any, u: Any) -> int:
-    """Asserts every declared bound for this stream and several multiples of this witness; returns how many spoke."""
+    """Check every declared bound for this stream and several multiples of this witness; return how many applied."""
     try:
         model.partial_fit(X, y, classes=BOTH)
     except WeightOverflowError:  # least squares may run away when its steps are too long for the data; nothing else may
@@ -69,7 +69,7 @@ def test_no_bound_is_broken_by_ten_thousand_streams(name: str, stream: Any, bias
 def test_no_bound_is_broken_by_ten_thousand_larger_streams(start: int) -> None:
     spoke = 0
     for seed in range(start, start + 1000):
-        X, y, u = random_witnessed(seed)
+        X, y, u = make_random_witnessed(seed)
         for name in ADDITIVE_LEARNERS:
             spoke += check_all_bounds(make_learner(name, fit_intercept=bool(seed % 2)), FORMS[seed % 3](X), y, u)
     assert spoke > 1000 * len(ADDITIVE_LEARNERS)

@@ -26,7 +26,7 @@ def circle(tmp_path: Path) -> Path:
     return path
 
 
-def wrong(capsys: pytest.CaptureFixture[str], model: Path, data: Path, out: Path) -> float:
+def count_wrong(capsys: pytest.CaptureFixture[str], model: Path, data: Path, out: Path) -> float:
     capsys.readouterr()
     assert main(["predict", str(model), str(data), "--output", str(out), "--json", "--quiet"]) == 0
     return float(json.loads(capsys.readouterr().out)["model_error"])
@@ -36,7 +36,7 @@ def test_ensembles_store_their_feature_map(circle: Path, tmp_path: Path, capsys:
     model = tmp_path / "m.model"
     how = ["--feature-map", "poly:2", "--learner", "perceptron", "--passes", "5", "--n-estimators", "5", "--quiet"]
     assert main(["learn", str(circle), "--multiclass", "bagging", *how, "--save", str(model)]) == 0
-    assert wrong(capsys, model, circle, tmp_path / "p.txt") < 0.15
+    assert count_wrong(capsys, model, circle, tmp_path / "p.txt") < 0.15
 
 
 def test_the_memory_limit_is_reported_as_such(circle: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -195,7 +195,7 @@ def number(rng: random.Random) -> bytes:
     return rng.choice(NUMBERS)
 
 
-def small(rng: random.Random) -> bytes:
+def make_number(rng: random.Random) -> bytes:
     """Return a number that every format accepts, short or long."""
     return f"{rng.uniform(-9, 9):.{rng.choice((0, 1, 3, 6, 13, 20))}f}".encode() if rng.random() < 0.8 else b"1"
 
@@ -220,26 +220,32 @@ def draw_count(rng: random.Random) -> int:
 
 def svmlight_line(rng: random.Random, _: Format) -> bytes:
     indices = sorted(rng.sample(range(rng.choice((500, 10**7, 2**31))), draw_count(rng)))
-    label = rng.choice((b"1", b"-1", b"+1", b"0", b"2.5", b"1,2", b"3,1,7", b"", small(rng)))
+    label = rng.choice((b"1", b"-1", b"+1", b"0", b"2.5", b"1,2", b"3,1,7", b"", make_number(rng)))
     group = [b"qid:%d" % rng.randint(0, 99)] if rng.random() < 0.1 else []
     blank = rng.choice((b" ", b" ", b"  ", b"\t"))
-    value = small if rng.random() < 0.9 else number
+    value = make_number if rng.random() < 0.9 else number
     return blank.join([label, *group, *(b"%d:%s" % (j, value(rng)) for j in indices)]) + rng.choice(
         (b"", b"", b" ", b"# x")
     )
 
 
 def vw_line(rng: random.Random, _: Format) -> bytes:
-    heading = rng.choice((b"1 ", b"-1 ", b"1 2 ", b"0 0.5 1 ", b"1 1 tag", b"1 'tag ", b"", b"", small(rng) + b" "))
+    heading = rng.choice(
+        (b"1 ", b"-1 ", b"1 2 ", b"0 0.5 1 ", b"1 1 tag", b"1 'tag ", b"", b"", make_number(rng) + b" ")
+    )
     for _ in range(rng.randint(0, 3)):
-        name = rng.choice((b" ", b"a ", b"b ", b"a:2 ", b"abc ", word(rng) + b" ", b"b:" + small(rng) + b" "))
+        name = rng.choice((b" ", b"a ", b"b ", b"a:2 ", b"abc ", word(rng) + b" ", b"b:" + make_number(rng) + b" "))
         name = name if rng.random() < 0.97 else b"a:" + number(rng) + b" "
         heading += b"|" + name
         for _ in range(draw_count(rng) // 2):
             how = rng.random()
             heading += (
                 word(rng)
-                + (b"" if how < 0.4 else b":" + (small(rng) if how < 0.8 else word(rng) if how < 0.98 else number(rng)))
+                + (
+                    b""
+                    if how < 0.4
+                    else b":" + (make_number(rng) if how < 0.8 else word(rng) if how < 0.98 else number(rng))
+                )
                 + b" "
             )
     return heading if b"|" in heading else heading + b"| x"
@@ -248,7 +254,7 @@ def vw_line(rng: random.Random, _: Format) -> bytes:
 def table_line(rng: random.Random, fmt: Csv) -> bytes:
     def cell(numeric: bool) -> bytes:
         how = rng.random()
-        text = small(rng) if numeric else word(rng)
+        text = make_number(rng) if numeric else word(rng)
         if how < 0.1:
             text = rng.choice((b"", b"NA", b" 7 ", b"?", number(rng) if how < 0.02 else b"-1e3"))
         return b'"' + text.replace(b'"', b'""') + b'"' if rng.random() < 0.1 else text
@@ -272,7 +278,7 @@ def json_line(rng: random.Random, _: Format) -> bytes:
     def value(depth: int) -> bytes:
         how = rng.random()
         if how < 0.4:
-            return rng.choice((b"0", b"-1", b"2.5", b"1e3", b"1E-7", b"123456789012345", small(rng)))
+            return rng.choice((b"0", b"-1", b"2.5", b"1e3", b"1E-7", b"123456789012345", make_number(rng)))
         if how < 0.7 or depth > 6:
             return string()
         if how < 0.8:
@@ -317,7 +323,7 @@ LINES: dict[str, Make] = {
 # --- Mutations ---
 
 
-def spot(rng: random.Random, content: bytearray) -> slice:
+def choose_slice(rng: random.Random, content: bytearray) -> slice:
     """Return a slice at a random position, mostly of a few bytes."""
     start = rng.randint(0, len(content))
     return slice(start, start + rng.choice((0, 1, 1, 2, 3, 8, 20, 64, 200)))
@@ -325,7 +331,7 @@ def spot(rng: random.Random, content: bytearray) -> slice:
 
 def mutate(rng: random.Random, content: bytearray, kind: str, fmt: Format) -> None:
     """Change one thing in place."""
-    at = spot(rng, content)
+    at = choose_slice(rng, content)
     how = rng.randint(0, 10)
     piece = rng.choice(PIECES[kind])
     if how == 0 and content:
@@ -350,15 +356,15 @@ def mutate(rng: random.Random, content: bytearray, kind: str, fmt: Format) -> No
     elif how == 9:
         content[at.start : at.start + 1] = piece
     else:
-        elsewhere = spot(rng, content)
+        elsewhere = choose_slice(rng, content)
         content[at], content[elsewhere] = content[elsewhere], content[at]
 
 
-def large(rng: random.Random, kind: str, fmt: Format) -> bytes:
+def make_large_text(rng: random.Random, kind: str, fmt: Format) -> bytes:
     """Return one piece of text, repeated many times."""
     most = rng.choice((2_000, 20_000, 60_000))
     token = rng.choice(
-        (word(rng) + b" ", rng.choice(PIECES[kind]), rng.choice(COMMON), small(rng), rng.choice(NUMBERS))
+        (word(rng) + b" ", rng.choice(PIECES[kind]), rng.choice(COMMON), make_number(rng), rng.choice(NUMBERS))
     )
     many = token * (most // len(token) + 1)
     how = rng.random()
@@ -384,7 +390,7 @@ SHORT = {
 SHORT["tsv"] = [line.replace(b",", b"\t") for line in SHORT["csv"]]
 
 
-def short(rng: random.Random, kind: str) -> bytes:
+def make_short_text(rng: random.Random, kind: str) -> bytes:
     """Return a short text with as many records as fit: the shortest lines, or a few meaningful bytes."""
     how = rng.random()
     if how < 0.3:
@@ -399,9 +405,9 @@ def generate_text(rng: random.Random, kind: str, fmt: Format) -> bytes:
     """Return a text of some lines, with a newline at its end."""
     how = rng.random()
     if how < 0.004:
-        content = bytearray(large(rng, kind, fmt))
+        content = bytearray(make_large_text(rng, kind, fmt))
     elif how < 0.2:
-        whole = short(rng, kind)
+        whole = make_short_text(rng, kind)
         return whole if whole.endswith(b"\n") else whole + b"\n"
     else:
         end = rng.choice((b"\n", b"\n", b"\n", b"\r\n", b"\n\n"))
@@ -616,7 +622,7 @@ class Fuzz:
             how = {"block": rng.choice((rng.randint(1, 300), rng.randint(64, 5000))), "threads": rng.choice((1, 3))}
             assert outcome(path, **how, **options) in allowed, f"not the same with {how}"
         if self.kind == "svmlight":
-            self.in_tiles(rng, path, options, allowed)
+            self.parse_tiles(rng, path, options, allowed)
         plain = path.read_bytes()
         path.write_bytes(gzip.compress(plain, 1))  # which is read as blocks of text
         assert outcome(path, block=rng.randint(1, 5000), **options) in allowed, "not the same when it is packed"
@@ -628,9 +634,9 @@ class Fuzz:
             or "multilabel" in options
         )
         if not uncached and rng.random() < 0.3:
-            self.through_cache(rng, path, options, whole)
+            self.read_through_cache(rng, path, options, whole)
 
-    def in_tiles(self, rng: random.Random, path: Path, options: dict[str, Any], allowed: tuple[Any, ...]) -> None:
+    def parse_tiles(self, rng: random.Random, path: Path, options: dict[str, Any], allowed: tuple[Any, ...]) -> None:
         """Parse tiles of any size between guard pages; lines too long for them are read as blocks."""
         for late in (True, False):
             size = rng.choice((rng.randint(1, 100), rng.randint(100, 5000)))
@@ -647,7 +653,7 @@ class Fuzz:
                 assert outcome(path, threads=1, **options) in allowed, f"not the same in tiles of {size} bytes"
             assert not self.guarded.list_overruns(), f"written beside {self.guarded.list_overruns()}"
 
-    def through_cache(self, rng: random.Random, path: Path, options: dict[str, Any], whole: Any) -> None:
+    def read_through_cache(self, rng: random.Random, path: Path, options: dict[str, Any], whole: Any) -> None:
         beside = cache_path(str(path))
         for when in ("made", "read", "damaged", "rebuilt"):
             if when == "damaged" and beside.exists():

@@ -60,12 +60,12 @@ from tests.helpers.raw_rows import (
 )
 from tests.helpers.server.process import NDJSON, ForkServer, Server, run_server
 
-# --- The property: one row, one score, whatever the way ---
+# --- The property: every interface gives a row the same score ---
 
 
 @pytest.fixture(scope="module")
 def server(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One server for all models, which have names of their own."""
+    """Provide one server for all models, which have different names."""
     with run_server(fork_server, tmp_path_factory.mktemp("served") / "data") as made:
         yield made
 
@@ -77,7 +77,7 @@ def upload(server: Server, path: Path, name: str) -> None:
 
 
 def drop(server: Server, name: str) -> None:
-    """A server has 100 models at most."""
+    """Delete a model: a server has 100 models at most."""
     assert server.ask("DELETE", f"/v1/models/{name}")[0] == 204
 
 
@@ -94,7 +94,7 @@ def served_name(fmt: str, learner: str) -> str:
 
 
 def ask_server(server: Server, name: str, raw: list[Any]) -> list[tuple[Any, float]]:
-    """Labels and scores by the server: one row alone, and all of them line by line."""
+    """Return labels and scores by the server: of one row alone, and of all rows line by line."""
     alone = server.predict(raw[0], name)
     body = b"".join(json.dumps({"features": x}).encode() + b"\n" for x in raw)
     status, content = server.ask("POST", f"/v1/models/{name}/predict?keep=false", body, NDJSON)
@@ -106,7 +106,7 @@ def ask_server(server: Server, name: str, raw: list[Any]) -> list[tuple[Any, flo
 
 
 def check_all_ways(model: Any, server: Server, name: str, raw: list[Any], wanted: tuple[Any, Any]) -> None:
-    """In Python by batch and one by one, and by the server: all as the command line has it."""
+    """Check that batches and single rows in Python, and the server, agree with the command line."""
     labels, scores = wanted
     assert [format_label(label) for label in list(model.predict(raw))] == labels
     ones, one_by_one = [model.predict_one(x) for x in raw], [model.score_one(x) for x in raw]
@@ -251,7 +251,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def write_again(home: Path, kind: str, rows: list[Row]) -> Path:
-    """A second file, in Parquet with types as in the first one."""
+    """Write a second file; in Parquet with the types of the first one."""
     if kind != "parquet":
         return write_rows(home, kind, rows)
     import pyarrow as pa
@@ -588,7 +588,7 @@ def test_a_file_whose_encoding_does_not_fit_is_refused(fork_server: ForkServer, 
 
 
 def test_rows_of_the_csv_module_are_scored_as_the_file(tmp_path: Path) -> None:
-    """Texts for numbers, as they come from csv.DictReader."""
+    """Numbers are texts, as csv.DictReader returns them."""
     model, path = train_from_file(tmp_path, "csv", "arow", draw_rows(60))
     rows = list(csv.DictReader(io.StringIO(path.read_text(), newline="")))
     assert to_score_rows(model.decision_function(rows), 60) == predict_file(tmp_path, path)[1]

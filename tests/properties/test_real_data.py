@@ -28,7 +28,7 @@ def read(name: str) -> tuple[Any, Any]:
 @pytest.mark.parametrize("name", FILES)
 def test_files_are_read_as_scikit_learn_reads_them(name: str) -> None:
     X, y = read(name)
-    got, labels = novikoff.read(DATA_FOLDER / name, format="svmlight", features=X.shape[1]).whole()
+    got, labels = novikoff.read(DATA_FOLDER / name, format="svmlight", features=X.shape[1]).to_arrays()
     assert (labels == y).all()
     assert (got != X).nnz == 0
     X.eliminate_zeros()

@@ -28,8 +28,8 @@ class Reference:
     def score(self, x: Any) -> float:
         return dot_in_order(x, self.w[: self.n]) + float(self.s.fit_intercept) * self.w[self.n]
 
-    def touched(self, x: Any) -> list[int]:
-        """The weights of the terms that are there, and the bias."""
+    def list_slots(self, x: Any) -> list[int]:
+        """Return the slots of the terms of a row, and of the bias."""
         return [*(j for j, v in enumerate(x) if v != 0), self.n]
 
     def run(self, X: Any, y: Any) -> Reference:
@@ -144,7 +144,7 @@ class ReferenceAROW(Reference):
 
 
 def average_by_changes(reference: Any, X: Any, y: Any) -> list[float]:
-    """The mean of all hypotheses as w − Σ (t−1)^p·δ/T^p, as the compiled loop keeps it."""
+    """Return the mean of all hypotheses as w − Σ (t−1)^p·δ/T^p, as the compiled loop computes it."""
     sums, learn = [0.0] * (reference.n + 1), reference.learn
 
     def learn_and_sum(*args: Any) -> None:
@@ -167,14 +167,14 @@ class ReferenceLazyDecay(ReferenceSGD):
         super().__init__(model, columns)
         self.seen, self.sums = [0.0] * (columns + 1), [0.0] * (columns + 1)
 
-    def soft(self, j: int) -> float:
+    def shrink(self, j: int) -> float:
         v, pull = self.w[j], self.shift - self.seen[j]
         return max(0.0, v - pull) if v > 0 else min(0.0, v + pull)
 
     def score(self, x: Any) -> float:
         if self.s.l1 > 0:
-            for j in self.touched(x):
-                self.w[j], self.seen[j] = self.soft(j), self.shift
+            for j in self.list_slots(x):
+                self.w[j], self.seen[j] = self.shrink(j), self.shift
         return super().score(x) * self.scale
 
     def learn(self, x: Any, y: float, s: float, wrong: bool) -> None:
@@ -187,10 +187,10 @@ class ReferenceLazyDecay(ReferenceSGD):
         self.scale /= 1 + r * self.s.l2
         self.area += self.scale
 
-    def final(self) -> list[float]:
+    def final_weights(self) -> list[float]:
         if self.s.average:
             return [(self.area * v - u) / self.t for v, u in zip(self.w, self.sums, strict=True)]
-        return [self.scale * (self.soft(j) if self.s.l1 > 0 else self.w[j]) for j in range(self.n + 1)]
+        return [self.scale * (self.shrink(j) if self.s.l1 > 0 else self.w[j]) for j in range(self.n + 1)]
 
 
 class ReferenceLazyAdaGrad(ReferenceSGD):
@@ -201,7 +201,7 @@ class ReferenceLazyAdaGrad(ReferenceSGD):
         self.seen, self.sums, self.steps = [0.0] * (columns + 1), [0.0] * (columns + 1), 0.0
 
     def made_up(self, j: int) -> tuple[float, float]:
-        """(w after the missed steps, what they add to the sum)."""
+        """Return w after the skipped steps, and what these add to the sum."""
         w, missed, l1, l2 = self.w[j], self.steps - self.seen[j], self.s.l1, self.s.l2
         if w == 0 or missed == 0:
             return w, 0.0
@@ -211,7 +211,7 @@ class ReferenceLazyAdaGrad(ReferenceSGD):
         return math.copysign(max(0.0, size), w), -w * change / (rho * l2)
 
     def score(self, x: Any) -> float:
-        for j in self.touched(x):
+        for j in self.list_slots(x):
             w, more = self.made_up(j)
             self.w[j], self.sums[j], self.seen[j] = w, self.sums[j] + more, self.steps
         return super().score(x)
@@ -224,7 +224,7 @@ class ReferenceLazyAdaGrad(ReferenceSGD):
                 self.w[j] += self.s.learning_rate * (g * v) / math.sqrt(self.G[j])
         self.steps = float(self.t)
 
-    def final(self) -> list[float]:
+    def final_weights(self) -> list[float]:
         made_up = [self.made_up(j) for j in range(self.n + 1)]
         if self.s.average:
             return [(u + more) / self.t for u, (_, more) in zip(self.sums, made_up, strict=True)]
@@ -284,7 +284,7 @@ def test_lazy_updates_equal_their_reference_to_the_last_bit(name: str, stream: A
         X, y = stream(2, rows=rows)
         model = make_learner(name).fit(form(X), y)
         reference: Any = LAZY[name](model, X.shape[1]).run(X, y)
-        assert weights(model) == reference.final()
+        assert weights(model) == reference.final_weights()
         assert model.ledger_.mistakes == reference.mistakes
 
 
@@ -339,7 +339,7 @@ def test_votes_equal_those_of_all_hypotheses(bias: bool, tie: str) -> None:
 
 
 def test_rescaling_after_long_decay_does_not_change_the_weights() -> None:
-    """A strong L2 makes the common scale run out often; the weights must not notice."""
+    """A strong L2 makes the common scale underflow often; this must not change the weights."""
     X, y = real(11, rows=700)
     for changes in ({"average": True}, {"l1": 0.001}):
         model = make_learner("sgd-logistic-sqrt-ridge", l2=40.0, schedule="constant", **changes).fit(X, y)

@@ -171,7 +171,7 @@ class Service:
         except OSError:
             return 0
 
-    def resident(self) -> int:
+    def measure_resident(self) -> int:
         text = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(text.split("VmRSS:")[1].split()[0]) * 1024
 
@@ -211,13 +211,13 @@ def test_2_small_requests_do_not_make_a_large_model(tmp_path: Path) -> None:
     make = {"name": "m", "learner": "kesler", "settings": {"estimator": {"name": "perceptron"}}}
     with serving(tmp_path / "data", *options) as service:
         assert service.post("/v1/models", make) == 201
-        before, statuses = service.resident(), set()
+        before, statuses = service.measure_resident(), set()
         for k in range(500):
             statuses.add(service.post("/v1/models/m/learn", {"features": {"a": 1.0}, "label": f"label {k}"}))
         for k in range(10):
             wide = {"features": {f"{k} {j}": 1.0 for j in range(3000)}, "label": "label 1"}
             statuses.add(service.post("/v1/models/m/learn", wide))
-        assert service.resident() - before < 64 * MB
+        assert service.measure_resident() - before < 64 * MB
         assert statuses == {200, 422}
     with serving(tmp_path / "data", *options) as service:
         assert service.post("/v1/models/m/learn", {"features": {"a": 1.0}, "label": "label 1"}) == 200
@@ -260,7 +260,7 @@ sys.exit("; ".join(problems[:3]) or 0)
 
 
 def test_3_one_model_is_used_by_several_threads() -> None:
-    """Others crash more seldom: this one keeps the examples of its mistakes in arrays that grow."""
+    """This learner stores the examples of its mistakes in arrays that grow, so it crashed most often."""
     done = run_script(USE_FROM_THREADS, "VotedPerceptron")
     assert done.returncode == 0, (done.returncode, done.stderr[-500:])
 

@@ -24,7 +24,7 @@ NASTY = "</script><img src=x onerror=alert(1)>"
 
 @pytest.fixture
 def files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
-    """A table with a column of nasty names, and models of it."""
+    """Provide a table with a column whose name needs escaping, and models of it."""
     rng = np.random.default_rng(0)
     lines = [
         f'{x:.3f},{z:.3f},"{rng.choice(["red", NASTY, ""])}",{"yes" if x + z + rng.normal() > 0 else "no"}'

@@ -77,7 +77,7 @@ def build_report(model: Any, X: Any, y: Any, passes: int = 1) -> tuple[ReportDat
 
 
 def boolean(count: int = 400) -> tuple[Any, Any]:
-    """A conjunction of two of four Boolean features."""
+    """Draw a conjunction of two of four Boolean features."""
     X = np.random.default_rng(5).integers(0, 2, (count, 4)).astype(np.float64)
     return X, np.where((X[:, 0] == 1) & (X[:, 2] == 1), 1, 0)
 
@@ -124,7 +124,7 @@ def test_every_tile_of_a_report_names_its_run_or_model(name: str) -> None:
     by_title = {tile.title: tile for tile in tiles}
     assert len(by_title) == len(tiles)
     assert by_title.keys() <= TITLES
-    # An error is either that of the run, and says so, or that of the saved model, by a theorem about that hypothesis.
+    # An error is labelled as that of the run, or is that of the saved model by a theorem about that hypothesis.
     for tile in tiles:
         if tile.title == OF_THE_MODEL:
             assert tile.number.startswith("≤ ")
@@ -144,7 +144,7 @@ def test_every_tile_of_a_report_names_its_run_or_model(name: str) -> None:
     if by_theorem:
         assert promised["about"].rstrip(",") in by_title[OF_THE_MODEL].note
         assert by_title[OF_THE_MODEL].number == f"≤ {formatting.format_upper_percent(promised['bound'])}"
-    # The bound for the mean of the hypotheses is no headline: it stands in a section of that name.
+    # The bound for the mean of the hypotheses is not a headline: it has a section of its own.
     new = document["new_data"]
     assert (new is None) == ("Mean error of the hypotheses used while learning, if i.i.d." not in text)
     if new is not None:
@@ -204,15 +204,15 @@ def test_the_figures_of_an_ensemble_are_those_of_the_saved_model(kind: Any) -> N
 # --- A run whose errors are few, and whose model is bad ---
 
 
-def in_order(kind: Any, **settings: Any) -> Any:
-    """A learner that takes examples in the order in which they are given."""
+def learn_in_order(kind: Any, **settings: Any) -> Any:
+    """Return a learner that does not shuffle."""
     return kind(**settings, **({"shuffle": False} if "shuffle" in kind._setting_defaults() else {}))
 
 
 SORTED = {
-    "kesler(perceptron)": lambda: in_order(Kesler, estimator=in_order(Perceptron)),
-    "kesler(sgd)": lambda: in_order(Kesler, estimator=in_order(SGD, loss="hinge", learning_rate=1.0)),
-    "one-vs-all(perceptron)": lambda: in_order(OneVsAll, estimator=in_order(Perceptron)),
+    "kesler(perceptron)": lambda: learn_in_order(Kesler, estimator=learn_in_order(Perceptron)),
+    "kesler(sgd)": lambda: learn_in_order(Kesler, estimator=learn_in_order(SGD, loss="hinge", learning_rate=1.0)),
+    "one-vs-all(perceptron)": lambda: learn_in_order(OneVsAll, estimator=learn_in_order(Perceptron)),
 }
 
 
@@ -287,7 +287,7 @@ def test_the_interval_of_a_test_error_is_that_of_clopper_and_pearson(wrong: int,
     assert float(match[1]) <= 100 * low <= 100 * high <= float(match[2])  # rounded outward
 
 
-# --- The dashboard, by its files; tests/server/dashboard/test_dashboard.py looks at it in a browser ---
+# --- Source files of the dashboard; tests/server/dashboard/test_dashboard.py runs it in a browser ---
 
 
 def test_every_tile_of_the_dashboard_names_the_run() -> None:

@@ -28,7 +28,7 @@ from novikoff.theory.online_to_batch import progressive
 from tests.helpers.browser import CHROMIUM, ParsedPage
 from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 
-BUDGET = 0.001  # what witnesses are worth is not looked at here
+BUDGET = 0.001  # small: the quality of witnesses is not tested here
 NASTY = "</script><img src=x onerror=alert(1)>"
 OTHERS = ('"><script>alert(2)</script>', "<b>bold</b>", "%{x} & 'quoted' $a$", "javascript:alert(3)", "\u202eback")
 
@@ -46,7 +46,7 @@ def build_report_of_arrays(model: Any, X: Any, y: Any, passes: int = 1) -> Repor
 
 
 def ledger_of(mistaken: Any) -> Ledger:
-    """The ledger of a run that errs on these examples, numbered from 0."""
+    """Return the ledger of a run that errs on these examples, numbered from 0."""
     ledger = Ledger()
     for wrong in mistaken:
         ledger.book.counts[0] += 1
@@ -75,7 +75,7 @@ def test_a_histogram_does_not_depend_on_batches(scale: float) -> None:
         tally = HistogramBuilder()
         for piece in np.array_split(values[:: 1 if count > 1 else -1], count):
             tally.add(piece)
-        found.append(tally.done())
+        found.append(tally.build_histogram())
     assert found[0] == found[1] == found[2]
     one = found[0]
     assert one.examples == 5000
@@ -260,7 +260,7 @@ def test_an_upper_bound_is_never_rounded_down(value: float, text: str) -> None:
 # --- Names from data ---
 
 
-def nasty_file(folder: Path) -> Path:
+def write_nasty_file(folder: Path) -> Path:
     names = [NASTY, *OTHERS]
     header = ",".join(["label", *('"' + name.replace('"', '""') + '"' for name in names)])
     labels = [NASTY, OTHERS[0]]
@@ -275,7 +275,7 @@ def nasty_file(folder: Path) -> Path:
 
 
 def test_names_are_escaped(tmp_path: Path) -> None:
-    data = nasty_file(tmp_path)
+    data = write_nasty_file(tmp_path)
     source = FileSource([str(data)], ReadOptions(label="label"))
     certificate, model = build_certificate(Perceptron(passes=2), source, passes=2, search_effort=BUDGET)
     found = build_report_data(certificate, model, source, [str(data)])
@@ -342,7 +342,7 @@ def test_the_pages_work_in_a_real_browser(tmp_path: Path) -> None:
     if not os.access(CHROMIUM, os.X_OK):
         pytest.skip(f"there is no {CHROMIUM}: install Debian's package chromium")
     X, y = table()
-    data = nasty_file(tmp_path)
+    data = write_nasty_file(tmp_path)
     source = FileSource([str(data)], ReadOptions(label="label"))
     certificate, model = build_certificate(Perceptron(passes=2), source, passes=2, search_effort=BUDGET)
     pages = {
@@ -402,7 +402,7 @@ def check_in_browser(browser: Any, found: ReportData, path: Path) -> None:
 
 
 def test_a_comparison_has_a_page_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data, target = nasty_file(tmp_path), tmp_path / "compared.html"
+    data, target = write_nasty_file(tmp_path), tmp_path / "compared.html"
     compare = ["compare", str(data), "--label", "label", "--learners", "perceptron,voted-perceptron,winnow", "--json"]
     assert main([*compare, "--report", str(target)]) == 0
     report_json, text = json.loads(capsys.readouterr().out), target.read_text()

@@ -30,7 +30,7 @@ def server(fork_server: ForkServer, tmp_path: Path) -> Iterator[Server]:
 
 
 def ask(server: Server, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, Any]:
-    """On a connection of its own."""
+    """Send a request on a new connection."""
     line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     try:
         line.request(method, path, body, headers)
@@ -88,7 +88,7 @@ def test_a_stream_has_one_champion_under_concurrent_promotion(server: Server, fo
 
 
 def test_concurrent_requests_are_learned_in_the_order_of_the_journal(server: Server, tmp_path: Path) -> None:
-    """Single examples, late labels and lines of many clients: champion and challenger are those of a replay."""
+    """Clients send single examples, late labels and lines; both models equal those of a replay."""
     server.make("second", "sgd", challenges="m")
     json_type = {"Content-Type": "application/json"}
 

@@ -73,14 +73,14 @@ def test_lines_that_arrive_while_they_are_answered_are_not_lost(server: Server) 
     server.make("slow")
 
     def ask(path: str, lines: list[bytes], accept: str) -> list[Any]:
-        def arriving() -> Iterator[bytes]:
+        def send_slowly() -> Iterator[bytes]:
             for line in lines:
                 yield line
                 time.sleep(0.005)
 
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
         with contextlib.closing(connection):
-            connection.request("POST", path, arriving(), NDJSON | {"Accept": accept})
+            connection.request("POST", path, send_slowly(), NDJSON | {"Accept": accept})
             return [json.loads(line) for line in connection.getresponse().read().splitlines()]
 
     examples = [b'{"features": {"a%d": 1}, "label": %d}\n' % (k, k % 2) for k in range(20)]
@@ -105,7 +105,7 @@ def test_late_labels_are_learned(fork_server: ForkServer, tmp_path: Path) -> Non
         assert server.ask("POST", "/v1/models/other/learn", {"id": ids[1], "label": "x"})[0] == 404
         for k in range(4):  # more than may wait
             server.predict({"b": float(k)})
-        assert _soon(lambda: server.ask("POST", "/v1/models/m/learn", {"id": ids[1], "label": "x"})[0] == 410)
+        assert _wait_until(lambda: server.ask("POST", "/v1/models/m/learn", {"id": ids[1], "label": "x"})[0] == 410)
         reference = learn_stream([({"a": 2.0}, "y"), ({"a": 0.0}, "x")])
         assert to_bytes(download_model(server, tmp_path)) == to_bytes(reference)
         counts = server.ask("GET", "/v1/models/m/ledger")[1]["pending"]
@@ -149,7 +149,7 @@ def test_a_repeated_stream_resumes_where_it_stopped(server: Server, tmp_path: Pa
     head += f"Idempotency-Key: s1\r\nContent-Length: {len(body)}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", server.port)) as line:
         line.sendall(head.encode() + body[: len(body) // 2])
-        assert _soon(lambda: server.ask("GET", "/v1/models/m/ledger")[1]["examples"] > 50)
+        assert _wait_until(lambda: server.ask("GET", "/v1/models/m/ledger")[1]["examples"] > 50)
     half = server.ask("GET", "/v1/models/m/ledger")[1]["examples"]
     assert half < 400
     status, said = server.lines(stream, **{"Idempotency-Key": "s1"})
@@ -233,7 +233,7 @@ def test_models_are_uploaded_and_downloaded(server: Server, fork_server: ForkSer
 
 
 def test_events_state_how_far_a_model_is_certified(server: Server, tmp_path: Path) -> None:
-    """Not yet, with a bound, without a theorem, not at all: the last for a model that was uploaded."""
+    """States: not yet, with a bound, without a theorem, and not possible (an uploaded model)."""
 
     def certificates() -> dict[str, Any]:
         time.sleep(1.2)  # a picture is kept for a second
@@ -334,7 +334,7 @@ def test_invalid_creations_are_refused(server: Server) -> None:
     assert server.ask("POST", "/v1/models", {"name": "x"})[0] == 409
 
 
-def _soon(true: Any, seconds: float = 10.0) -> bool:
+def _wait_until(true: Any, seconds: float = 10.0) -> bool:
     import time
 
     until = time.monotonic() + seconds
@@ -351,9 +351,7 @@ def test_limits_of_features_and_classes_apply_to_new_examples_only(fork_server: 
         server.make("m", "kesler")
         server.lines([({f"f{k}": 1.0}, f"label {k % 4}") for k in range(20)])
         server.kill()
-    with run_server(
-        fork_server, tmp_path / "data", *few
-    ) as server:  # what was acknowledged is learned again all the same
+    with run_server(fork_server, tmp_path / "data", *few) as server:  # acknowledged examples are learned again
         assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == 20
         assert server.learn({"new": 1.0}, "label 1")[1]["code"] == "too-many-model-features"
         server.make("n", "kesler")

@@ -25,7 +25,7 @@ PENDING = 2_000
 
 
 class Customer(threading.Thread):
-    """Learns, predicts, labels late, streams, looks around."""
+    """Client that learns, predicts, sends late labels and streams, and reads reports."""
 
     def __init__(self, port: int, name: str, until: float, seed: int, pause: float = 0.0) -> None:
         """`pause`: seconds from one request to the next; 0 for as soon as it is answered."""
@@ -40,11 +40,11 @@ class Customer(threading.Thread):
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as line:
             next_at = time.monotonic()
             while time.monotonic() < self.until and not self.problems:
-                self._one(line)
+                self._send_one(line)
                 next_at = max(next_at + self.pause, time.monotonic() - 1.0)
                 time.sleep(max(0.0, next_at - time.monotonic()))
 
-    def _one(self, line: http.client.HTTPConnection) -> None:
+    def _send_one(self, line: http.client.HTTPConnection) -> None:
         how = self.rng.random()
         if how < 0.5:
             self.ids.append(self._ask(line, "predict", {"features": self._x()})["id"])
@@ -80,8 +80,8 @@ class Customer(threading.Thread):
         return {f"f{self.rng.randrange(500)}": self.rng.gauss(0, 1) for _ in range(10)}
 
 
-def resident(number: int) -> float:
-    """Megabytes."""
+def measure_resident(number: int) -> float:
+    """Return the resident memory of a process in megabytes."""
     pages = int(Path(f"/proc/{number}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
@@ -117,7 +117,7 @@ def test_mixed_traffic_keeps_memory_and_ledgers_stable(tmp_path: Path) -> None:
         sizes = []
         while time.monotonic() < until:
             time.sleep(SECONDS / 60)
-            sizes.append(resident(server.number))
+            sizes.append(measure_resident(server.number))
         for customer in customers:
             customer.join()
             assert customer.problems == []

@@ -89,7 +89,7 @@ def test_millions_of_examples_keep_their_digits() -> None:
     assert 0.0999 < low < 0.1 < high < 0.1001
 
 
-def constant(rng: np.random.Generator, past: np.ndarray) -> np.ndarray:
+def bet_constant(rng: np.random.Generator, past: np.ndarray) -> np.ndarray:
     return np.full(len(past), 0.1)
 
 
@@ -102,7 +102,7 @@ def drift(rng: np.random.Generator, past: np.ndarray) -> np.ndarray:
 
 
 def adversary(rng: np.random.Generator, past: np.ndarray) -> np.ndarray:
-    """Raises the error probability while the stream looks good, to push the mean above the bound."""
+    """Raise the error probability while the stream looks good, to push the mean above the bound."""
     observed = past.mean(axis=1) if past.shape[1] else np.zeros(len(past))
     return np.where(observed < 0.1, 0.35, 0.01)
 
@@ -118,7 +118,7 @@ def simulate(kind, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mixture(grid, S, t, mean, sign) -> np.ndarray:
-    """The mixture at the true mean, up to e⁵⁰: it is 1/δ or more where the bound is broken."""
+    """Return the mixture at the true mean, up to e⁵⁰; where the bound is violated it is at least 1/δ."""
     total = 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         for v, w in grid:
@@ -127,7 +127,7 @@ def mixture(grid, S, t, mean, sign) -> np.ndarray:
     return total
 
 
-@pytest.mark.parametrize("kind", [constant, learning_curve, drift, adversary])
+@pytest.mark.parametrize("kind", [bet_constant, learning_curve, drift, adversary])
 def test_the_mean_error_leaves_the_interval_no_more_often_than_stated(kind) -> None:
     wrong, probabilities = simulate(kind, 1)
     t = np.arange(1, LENGTH + 1)
@@ -138,7 +138,7 @@ def test_the_mean_error_leaves_the_interval_no_more_often_than_stated(kind) -> N
 
 
 def test_simulated_violations_are_those_of_the_bound_itself() -> None:
-    """The simulation compares mixtures, which is quicker: both say the same of some streams."""
+    """The simulation compares mixtures, which is faster; the bound itself gives the same result."""
     wrong, probabilities = simulate(adversary, 2)
     for row in range(5):
         S, mean = int(wrong[row].sum()), float(probabilities[row].mean())
@@ -147,8 +147,8 @@ def test_simulated_violations_are_those_of_the_bound_itself() -> None:
 
 
 def test_a_fixed_sample_bound_fails_when_it_is_looked_at_all_the_time() -> None:
-    """Clopper and Pearson at 95 % after every example: why an any-time bound is needed."""
-    wrong, _ = simulate(constant, 3)
+    """Clopper and Pearson at 95 % after every example: this shows why an any-time bound is needed."""
+    wrong, _ = simulate(bet_constant, 3)
     ends = {}
     broken = 0
     for row in wrong[:60]:

@@ -26,20 +26,20 @@ def cube(n: int) -> list[tuple[int, ...]]:
     return list(itertools.product((0, 1), repeat=n))
 
 
-def where(n: int, holds: Callable[[tuple[int, ...]], object]) -> Function:
+def list_where(n: int, holds: Callable[[tuple[int, ...]], object]) -> Function:
     return frozenset(x for x in cube(n) if holds(x))
 
 
 def terms(n: int, least: int = 0, most: int | None = None) -> list[Function]:
-    """Conjunctions of literals; 2 says that a variable is not in it."""
+    """Yield conjunctions of literals; 2 marks a variable that does not occur."""
     chosen = (
         c for c in itertools.product((0, 1, 2), repeat=n) if least <= n - c.count(2) <= (n if most is None else most)
     )
-    return [where(n, lambda x, c=c: all(w in (2, v) for v, w in zip(x, c, strict=True))) for c in chosen]
+    return [list_where(n, lambda x, c=c: all(w in (2, v) for v, w in zip(x, c, strict=True))) for c in chosen]
 
 
 def unions(parts: list[Function], most: int | None = None) -> set[Function]:
-    """Of one part or more, at most `most`."""
+    """Yield unions of one to `most` parts."""
     found = current = set(parts)
     for _ in range((len(parts) if most is None else most) - 1):
         current = {one | part for one in current for part in parts} - found
@@ -50,7 +50,7 @@ def unions(parts: list[Function], most: int | None = None) -> set[Function]:
 
 
 def lists(n: int, k: int) -> set[Function]:
-    """Decision lists, from the last answer to the first test."""
+    """Yield decision lists, from the last answer to the first test."""
     tests, everything = terms(n, 1, k), frozenset(cube(n))
     found = current = {frozenset(), everything}
     while current:
@@ -60,7 +60,7 @@ def lists(n: int, k: int) -> set[Function]:
 
 
 def linear(n: int, largest: int) -> set[Function]:
-    """Threshold functions with small whole weights, which all of them have for few variables."""
+    """Yield threshold functions with small integer weights, which suffice for few variables."""
     weights = range(-largest, largest + 1)
     return {
         frozenset(x for x, value in scores if value >= theta)
@@ -76,10 +76,10 @@ def list_functions(n: int) -> dict[str, Iterable[Function]]:
     return {
         "conjunctions": terms(n),
         "disjunctions": [frozenset(points) - one for one in terms(n)],
-        "monotone-conjunctions": [where(n, lambda x, c=c: all(map(int.__ge__, x, c))) for c in points],
-        "monotone-disjunctions": [where(n, lambda x, c=c: any(map(int.__and__, x, c))) for c in points],
-        "parities": [where(n, lambda x, c=c: sum(a * b for a, b in zip(x, c, strict=True)) % 2) for c in points],
-        "symmetric-functions": [where(n, lambda x, c=c: c >> sum(x) & 1) for c in range(2 ** (n + 1))],
+        "monotone-conjunctions": [list_where(n, lambda x, c=c: all(map(int.__ge__, x, c))) for c in points],
+        "monotone-disjunctions": [list_where(n, lambda x, c=c: any(map(int.__and__, x, c))) for c in points],
+        "parities": [list_where(n, lambda x, c=c: sum(a * b for a, b in zip(x, c, strict=True)) % 2) for c in points],
+        "symmetric-functions": [list_where(n, lambda x, c=c: c >> sum(x) & 1) for c in range(2 ** (n + 1))],
         "monotone-functions": [
             one for one in everything if all(y in one for x in one for y in points if all(map(int.__le__, x, y)))
         ],
@@ -178,7 +178,7 @@ def test_dimensions_of_boolean_classes_are_found_by_computation(n: int) -> None:
 
 @pytest.mark.parametrize("law", MISTAKE_BOUNDS)
 def test_the_shown_formula_equals_the_computation(law: str) -> None:
-    """The formula with its numbers put in, read as an expression, has the value that the function gives."""
+    """The displayed formula, evaluated as an expression, has the value that the function returns."""
     given = {name: BOUND_ARGUMENTS[name] for name in MISTAKE_BOUNDS[law].parameters}
     answer = allowed(law, **given)
     text = answer.filled.removeprefix("M ≤ ").rpartition(", so M ≤ ")[0]

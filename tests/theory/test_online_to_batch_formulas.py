@@ -22,13 +22,13 @@ EPSILON = st.floats(1e-6, 0.999)
 MANY = st.integers(1, 10**9)
 
 
-def up_to(value: float, exact: Decimal) -> bool:
-    """Rounded up, and by no more than a few units of the last digit."""
+def is_rounded_up(value: float, exact: Decimal) -> bool:
+    """Return whether a value is rounded up, by at most a few units of the last digit."""
     return exact <= Decimal(value) <= exact * (1 + Decimal("1e-15")) + Decimal("1e-320")
 
 
-def d(value: float) -> Decimal:
-    """The number as it is written."""
+def to_decimal(value: float) -> Decimal:
+    """Return the decimal number that the float is printed as."""
     return Decimal(repr(value))
 
 
@@ -37,24 +37,24 @@ def test_bounds_equal_independent_decimal_values(examples: int, share: float, de
     mistakes = min(examples, int(share * examples))
     numbers: dict[str, int] = {"mistakes": mistakes, "examples": examples}
     rate, m = Decimal(mistakes) / examples, Decimal(examples)
-    progressive = rate + ((1 / d(delta)).ln() / (2 * m)).sqrt()
-    assert up_to(online_to_batch.progressive(**numbers, delta=delta), progressive)
-    assert up_to(online_to_batch.voted(**numbers, delta=delta), 2 * progressive)
-    assert up_to(online_to_batch.random_stopping(**numbers), rate)
-    theorem = rate + 6 * ((2 * (m + 1) / d(delta)).ln() / m).sqrt()
-    assert up_to(online_to_batch.penalised(**numbers, delta=delta), theorem)
+    progressive = rate + ((1 / to_decimal(delta)).ln() / (2 * m)).sqrt()
+    assert is_rounded_up(online_to_batch.progressive(**numbers, delta=delta), progressive)
+    assert is_rounded_up(online_to_batch.voted(**numbers, delta=delta), 2 * progressive)
+    assert is_rounded_up(online_to_batch.random_stopping(**numbers), rate)
+    theorem = rate + 6 * ((2 * (m + 1) / to_decimal(delta)).ln() / m).sqrt()
+    assert is_rounded_up(online_to_batch.penalised(**numbers, delta=delta), theorem)
 
 
 @given(stretch=st.integers(0, 10**6), epsilon=EPSILON, delta=DELTA)
 def test_trial_lengths_are_minimal(stretch: int, epsilon: float, delta: float) -> None:
     length = online_to_batch.trial_length(stretch=stretch, epsilon=epsilon, delta=delta)
-    wanted = ((stretch + 2) ** 2 / d(delta)).ln() / d(epsilon)
+    wanted = ((stretch + 2) ** 2 / to_decimal(delta)).ln() / to_decimal(epsilon)
     assert length - 1 < wanted <= length
     both = online_to_batch.trial_lengths(first=stretch, count=2, epsilon=epsilon, delta=delta)
     assert both == [length, online_to_batch.trial_length(stretch=stretch + 1, epsilon=epsilon, delta=delta)]
     changes = stretch + 1
     length = online_to_batch.stretch_length(changes=changes, epsilon=epsilon, delta=delta)
-    wanted = (changes / d(delta)).ln() / d(epsilon)
+    wanted = (changes / to_decimal(delta)).ln() / to_decimal(epsilon)
     assert length - 1 < wanted <= length
     assert online_to_batch.sample_size(changes=changes, epsilon=epsilon, delta=delta) == changes * length
 
@@ -70,7 +70,7 @@ def test_the_survivor_bound_is_a_binomial_tail(stretch: int, length: int, delta:
     found = online_to_batch.survivor(stretch=stretch, length=length, delta=delta)
     share = Fraction(repr(delta)) / ((stretch + 1) * (stretch + 2))
     power = (Decimal(share.numerator) / share.denominator).ln() / length
-    assert up_to(found, 1 - power.exp()) or found == 1.0
+    assert is_rounded_up(found, 1 - power.exp()) or found == 1.0
     exact = binomial.upper(mistakes=0, examples=length, delta=share)
     assert found == pytest.approx(exact, rel=1e-12)
 
@@ -79,14 +79,16 @@ def test_the_survivor_bound_is_a_binomial_tail(stretch: int, length: int, delta:
 def test_the_penalised_error_equals_its_formula(examples: int, share: float, rest: float, delta: float) -> None:
     left = max(1, int(share * examples))
     wrong, m = int(rest * left), Decimal(examples)
-    wanted = Decimal(wrong) / left + ((2 * m * (m + 1) / d(delta)).ln() / (2 * left)).sqrt()
-    assert up_to(online_to_batch.penalised_error(mistakes=wrong, left=left, examples=examples, delta=delta), wanted)
+    wanted = Decimal(wrong) / left + ((2 * m * (m + 1) / to_decimal(delta)).ln() / (2 * left)).sqrt()
+    assert is_rounded_up(
+        online_to_batch.penalised_error(mistakes=wrong, left=left, examples=examples, delta=delta), wanted
+    )
 
 
 @given(radius=st.floats(1e-3, 1e6), ratio=st.floats(1e-6, 1), width=st.floats(0, 100))
 def test_the_most_mistakes_are_a_whole_number(radius: float, ratio: float, width: float) -> None:
     margin = radius * ratio
-    wanted = (d(radius) ** 2 + 2 * d(width)) / d(margin) ** 2
+    wanted = (to_decimal(radius) ** 2 + 2 * to_decimal(width)) / to_decimal(margin) ** 2
     if margin <= radius:
         found = online_to_batch.max_mistakes(radius=radius, margin=margin, width=width)
         assert found <= wanted < found + 1

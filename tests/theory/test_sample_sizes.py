@@ -78,17 +78,21 @@ def test_the_binomial_tail_equals_exact_fractions(many: int, mistakes: int, perc
 def test_interval_ends_are_rounded_outward(many: int, mistakes: int, delta: float) -> None:
     k = min(mistakes, many)
 
-    def at_most(count: int, p: Fraction) -> Fraction:
+    def probability_at_most(count: int, p: Fraction) -> Fraction:
         return sum((math.comb(many, i) * p**i * (1 - p) ** (many - i) for i in range(count + 1)), Fraction(0))
 
     high, low = (f(mistakes=k, examples=many, delta=delta) for f in (binomial.upper, binomial.lower))
     limit, tiny = Fraction(repr(delta)), 1 + Fraction(1, 10**12)
     if k < many:
-        assert at_most(k, Fraction(high)) <= limit <= at_most(k, Fraction(high) / tiny)
+        assert probability_at_most(k, Fraction(high)) <= limit <= probability_at_most(k, Fraction(high) / tiny)
     else:
         assert high == 1.0
     if k > 0:
-        assert 1 - at_most(k - 1, Fraction(low)) <= limit <= 1 - at_most(k - 1, Fraction(low) * tiny)
+        assert (
+            1 - probability_at_most(k - 1, Fraction(low))
+            <= limit
+            <= 1 - probability_at_most(k - 1, Fraction(low) * tiny)
+        )
     else:
         assert low == 0.0
 
@@ -157,7 +161,7 @@ def test_sizes_equal_the_formulas(epsilon: float, delta: float, size: int, d: in
 @given(epsilon=SHARE, delta=SHARE, size=st.integers(1, 10**30), d=st.integers(1, 50))
 @settings(max_examples=60, deadline=None)
 def test_the_three_directions_agree(epsilon: float, delta: float, size: int, d: int) -> None:
-    """So many examples give the error and the probability back, and one fewer does not."""
+    """The computed number of examples gives the error and the probability back, and one fewer does not."""
     for law in ("consistent", "agnostic", "vc", "vc-agnostic", "hoeffding"):
         more: dict[str, Any] = {"hypotheses": size, "dimension": d}
         m = int(ask(law, epsilon=epsilon, delta=delta, **more).value)
@@ -174,7 +178,7 @@ def test_the_three_directions_agree(epsilon: float, delta: float, size: int, d: 
 
 
 def samples(weights: list[Fraction], many: int) -> Any:
-    """All samples of points 0 … n − 1, with their probabilities."""
+    """Yield all samples of points 0 … n − 1, with their probabilities."""
     for drawn in itertools.product(range(len(weights)), repeat=many):
         yield drawn, math.prod((weights[x] for x in drawn), start=Fraction(1))
 
@@ -222,9 +226,9 @@ def test_true_errors_exceed_the_bound_no_more_often_than_stated(many: int, epsil
 
 @given(epsilon=st.integers(1, 50), delta=st.integers(1, 99))
 def test_the_lower_bound_is_met_by_two_concepts(epsilon: int, delta: int) -> None:
-    """They differ in one point of probability p > ε, and the learner says 0 there until it sees it: it fails with
-    probability (1 − p)^m. So many examples are enough for all p > ε, and one fewer is not, for p a little above ε:
-    (1/ε)ln(1/δ), which is more, is no lower bound."""
+    """The concepts differ in one point of probability p > ε. The learner says 0 there until it sees it, so it fails
+    with probability (1 − p)^m. The bound's number of examples is enough for all p > ε, and one fewer is not, for p a
+    little above ε. The number (1/ε)ln(1/δ) is larger, so it is not a lower bound."""
     wrong, failed = Fraction(epsilon, 100), Fraction(delta, 100)
     m = lower_bound.examples(dimension=1, epsilon=epsilon / 100, delta=delta / 100)
     assert (1 - wrong) ** m <= failed

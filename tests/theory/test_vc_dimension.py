@@ -83,7 +83,7 @@ def test_no_four_points_in_the_plane_are_shattered_by_half_planes() -> None:
 @given(points=st.lists(st.tuples(WHOLE, WHOLE), min_size=4, max_size=4))
 @settings(max_examples=100, deadline=None)
 def test_no_four_points_of_a_small_grid_are_shattered(points: list[tuple[int, int]]) -> None:
-    """Many of these are on one line, or the same."""
+    """Many of these points lie on one line, or coincide."""
     proof = radon.partition(points)
     assert proof is not None
     assert proof.holds(points)
@@ -100,8 +100,8 @@ def test_no_four_points_of_a_small_grid_are_shattered(points: list[tuple[int, in
 # --- Each decision against one that is easy to believe ---
 
 
-def slow(name: str, points: Sequence[tuple[Fraction, ...]], labels: tuple[bool, ...]) -> bool:
-    """By trying all sets that can differ on whole points."""
+def realise_by_search(name: str, points: Sequence[tuple[Fraction, ...]], labels: tuple[bool, ...]) -> bool:
+    """Decide by trying all sets that differ on grid points."""
     wanted = {p for p, label in zip(points, labels, strict=True) if label}
     if any((p in wanted) != label for p, label in zip(points, labels, strict=True)):
         return False  # one point, two labels
@@ -130,7 +130,7 @@ def test_consistency_is_decided_correctly(name: str, data: st.DataObject) -> Non
     points = parse_points(data.draw(st.lists(st.tuples(*[WHOLE] * width), min_size=1, max_size=6)))
     labels = tuple(data.draw(st.lists(st.booleans(), min_size=len(points), max_size=len(points))))
     found = GEOMETRIC[name].consistent(points, labels)
-    assert (found is not None) == slow(name, points, labels)
+    assert (found is not None) == realise_by_search(name, points, labels)
     if found is not None:
         assert isinstance(found, (HalfLine, Box, HalfSpace))
         assert tuple(found.contains(p) for p in points) == labels
@@ -229,8 +229,8 @@ def test_custom_classes_are_supported() -> None:
     assert vc.shattering(two_intervals, [1, 2, 3, 4, 5]).missing == (True, False, True, False, True)
 
 
-def everything(points: Sequence[Any], labels: tuple[bool, ...]) -> object:
-    """The oracle of the class that has every set."""
+def accept_everything(points: Sequence[Any], labels: tuple[bool, ...]) -> object:
+    """Act as the oracle of the class that contains every set."""
     return labels
 
 
@@ -244,9 +244,9 @@ def everything(points: Sequence[Any], labels: tuple[bool, ...]) -> object:
         lambda: vc.shattering(HALF_SPACES, [(math.nan, 1)]),
         lambda: vc.shattering(HALF_SPACES, [(math.inf, 1)]),
         lambda: vc.shattering(HALF_SPACES, ["a"]),
-        lambda: vc.shattering(everything, range(17)),
-        lambda: vc.labellings(everything, range(21)),
-        lambda: vc.shattering(everything, []),
+        lambda: vc.shattering(accept_everything, range(17)),
+        lambda: vc.labellings(accept_everything, range(21)),
+        lambda: vc.shattering(accept_everything, []),
         lambda: vc.dimension([]),
         lambda: vc.dimension([[0], [0, 1]]),
         lambda: vc.sauer(dimension=-1, points=3),

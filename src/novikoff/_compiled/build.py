@@ -46,7 +46,7 @@ class LibraryBuild:
         for level in levels:
             compile_kernels(kernels, level, self._store(level), jobs, quiet=quiet)
         for level in levels:
-            made = self._made(level)
+            made = self._find_objects(level)
             link([path for path, _ in made.values()], self.folder / library_file_name(level), portable=self.portable)
         for old in self.folder.glob("kernels-*.so"):
             if old.name not in map(library_file_name, levels):
@@ -56,7 +56,7 @@ class LibraryBuild:
     def _store(self, level: str) -> ObjectStore:
         return ObjectStore(self.objects / level)
 
-    def _made(self, level: str) -> dict[ManifestEntry, tuple[Path, frozenset[str]]]:
+    def _find_objects(self, level: str) -> dict[ManifestEntry, tuple[Path, frozenset[str]]]:
         store = self._store(level)
         found = ((kernel, store.find(kernel)) for kernel in manifest.read_manifest())
         return {kernel: made for kernel, made in found if made is not None}
@@ -82,7 +82,7 @@ class LibraryBuild:
         os.replace(temporary, self.folder / CHECKSUM_FILE)
 
     def _source_lines(self, level: str) -> Iterator[str]:
-        made_of = {kernel: {*files, *COMPILER_FILES} for kernel, (_, files) in self._made(level).items()}
+        made_of = {kernel: {*files, *COMPILER_FILES} for kernel, (_, files) in self._find_objects(level).items()}
         files = sorted({name for group in made_of.values() for name in group})
         for name in files:
             status = (PACKAGE / name).stat()

@@ -76,10 +76,10 @@ def _closure(module: str) -> frozenset[str]:
 def _imports(module: str) -> frozenset[str]:
     """Return the modules of the package that a module imports on import."""
     path = _module_path(module)
-    return frozenset() if path is None else frozenset(_imported(ast.parse(path.read_text()).body))
+    return frozenset() if path is None else frozenset(_iter_imported_modules(ast.parse(path.read_text()).body))
 
 
-def _imported(body: Iterable[ast.stmt]) -> Iterator[str]:
+def _iter_imported_modules(body: Iterable[ast.stmt]) -> Iterator[str]:
     for statement in body:
         if isinstance(statement, ast.ImportFrom) and statement.module and statement.module.startswith("novikoff"):
             yield statement.module

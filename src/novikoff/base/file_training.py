@@ -21,7 +21,7 @@ from novikoff.data.feature_limit import MIN_FEATURES_ADDED, build_batch_too_wide
 from novikoff.data.labels.binary_labels import build_one_vs_rest_labels
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.data.names.feature_names import FeatureNames
-from novikoff.data.reader import Batch, DataReader
+from novikoff.data.reader import DataReader, FileBatch
 from novikoff.data.rows import Rows, slice_rows
 from novikoff.errors import FeatureRangeError, InputError, ModelTooLarge, WeightOverflowError
 from novikoff.memory_limit import Growth
@@ -30,7 +30,7 @@ from novikoff.memory_limit import Growth
 class EncodedBatch(NamedTuple):
     """A batch as the model learns it."""
 
-    batch: Batch
+    batch: FileBatch
     rows: Rows
     """The rows, in the precision of the model."""
     codes: Any
@@ -49,7 +49,7 @@ class FileTrainer:
         self.label_order: LabelOrder | None = LabelOrder()
         """Counts label changes in the first pass; None in later ones."""
 
-    def iter_batches(self, batches: Iterable[Batch]) -> Iterator[Any]:
+    def iter_batches(self, batches: Iterable[FileBatch]) -> Iterator[Any]:
         """Yield the batches in which examples are encoded and learned; by default those of the reader."""
         return iter(batches)
 
@@ -61,14 +61,14 @@ class FileTrainer:
             yield encoded
         self.end_pass()
 
-    def encode(self, batch: Batch) -> EncodedBatch:
+    def encode(self, batch: FileBatch) -> EncodedBatch:
         """Encode the labels of the next batch, and allocate weights for its features."""
         state = self._prepare_state(batch)
         batch = batch.to_numpy()
-        codes, weights = self.label_encoder.of(batch), batch.parsed.weights
+        codes, weights = self.label_encoder.encode(batch), batch.parsed.weights
         if self.label_order is not None:
             self.label_order.add(codes, len(state.labels))
-        absent = self.label_encoder.left_out(codes)
+        absent = self.label_encoder.find_left_out(codes)
         if absent is not None:
             weights = (weights if len(weights) else np.ones(len(batch))) * ~absent
         rows: Rows = batch.rows
@@ -96,19 +96,19 @@ class FileTrainer:
         except FeatureRangeError as problem:
             row = start + problem.row
             if self.reading.options.bad_lines != "skip":
-                raise InputError(f"{batch.where(row)}: {problem}") from None
+                raise InputError(f"{batch.get_location(row)}: {problem}") from None
             self.reading.left_out["range"] += 1
             if buffers.is_array(codes):
                 codes[row] = self.label_encoder.nothing
             return row + 1
         except ModelTooLarge as problem:
             row = start + state.ledger.examples - before
-            raise ModelTooLarge(f"{batch.where(row)}: {problem}", problem.needed, problem.limit) from None
+            raise ModelTooLarge(f"{batch.get_location(row)}: {problem}", problem.needed, problem.limit) from None
         except WeightOverflowError:
             row = start + state.ledger.examples - before
             raise InputError(
-                f"{batch.where(row)}: the weights grew out of range at example {state.ledger.examples + 1:,}, and"
-                " nothing was saved: scale the features, lower --learning-rate, or choose a --schedule whose steps"
+                f"{batch.get_location(row)}: the weights grew out of range at example {state.ledger.examples + 1:,},"
+                " and nothing was saved: scale the features, lower --learning-rate, or choose a --schedule whose steps"
                 " shrink."
             ) from None
         return stop
@@ -133,7 +133,7 @@ class FileTrainer:
             raise InputError("There were no examples.")
         return self.state
 
-    def _prepare_state(self, batch: Batch) -> ModelState:
+    def _prepare_state(self, batch: FileBatch) -> ModelState:
         """Return the state, with capacity for the features of the batch."""
         columns = self.reading.columns(batch.title)
         if self.state is None:
@@ -160,7 +160,7 @@ class FileTrainer:
         self._ensure_capacity(state, batch)
         return state
 
-    def _ensure_capacity(self, state: ModelState, batch: Batch) -> None:
+    def _ensure_capacity(self, state: ModelState, batch: FileBatch) -> None:
         """Allocate weights for the batch; raise ModelTooLarge, with the row of the first feature beyond the limit."""
 
         def needed(features: int) -> int:

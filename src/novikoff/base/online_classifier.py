@@ -326,7 +326,7 @@ class OnlineClassifier(BaseEstimator, ABC):
         skips = reading.options.bad_lines == "skip"
         reader = self._label_reader(self._require_fitted().labels, reading.left_out if skips else None)
         for batch in reading.batches():
-            yield to_sparse(batch.rows), reader.of(batch)
+            yield to_sparse(batch.rows), reader.encode(batch)
 
     # --- State ---
 

@@ -31,7 +31,7 @@ def score_raw_rows(model: Any, X: Any) -> NDArray[Any] | None:
     """Return the scores of raw rows, equal to those of `novikoff predict`; None if X is not raw rows."""
     state = model._require_fitted()
     encoding = _find_encoding(state)
-    if encoding is None or not encoding.takes(unwrap_rows(X)):
+    if encoding is None or not encoding.accepts(unwrap_rows(X)):
         return None
     score = model._build_scorer(known=True)
     parts = [score(batch.rows) for batch in encoding.batches(unwrap_rows(X), state.names)]
@@ -43,7 +43,7 @@ def score_raw_rows(model: Any, X: Any) -> NDArray[Any] | None:
 def encode_raw_batch(state: Any, X: Any) -> validation.ValidatedBatch | None:
     """Return encoded raw rows for learning, None if X is not raw rows; new names are added to those of the model."""
     encoding = _find_encoding(state)
-    if encoding is None or not encoding.takes(unwrap_rows(X)):
+    if encoding is None or not encoding.accepts(unwrap_rows(X)):
         return None
     return _encode_batch(encoding, unwrap_rows(X), state.names, state.kind)
 

@@ -29,7 +29,7 @@ def build_batch_document(model: BatchEstimator, source: DataSource, delta: float
     found = {
         "certificate": CERTIFICATE_FORMAT,
         "novikoff": __version__,
-        "data": source.about(),
+        "data": source.describe(),
         "learner": name_of(type(model)),
         "settings": plain_settings_of(model),
         "passes": 1,

@@ -118,13 +118,13 @@ def build_certificate(
         first = source.learn(model, passes, sampler.add)
         sample = sampler.sample()
         if sample is None:
-            raise no_examples_error()
+            raise build_no_examples_error()
         found = _select_witnesses(
             model, _search_directions(model, sample, shuffle_buffer, compute_search_budget(sample, search_effort))
         )
         target = _find_target(model, sample, passes)
         # Measure the temporary file if it has all examples: a text would have to be parsed again.
-        stream = shuffle_buffer.in_order if shuffle_buffer.rows == sample.total else _replay_stream(model, source)
+        stream = shuffle_buffer.iter_in_order if shuffle_buffer.rows == sample.total else _replay_stream(model, source)
         return Certificate(to_document(model, source, stream, found, target, first, passes, delta)), model
 
 
@@ -136,7 +136,7 @@ def _build_in_space(
     first = source.learn(model, passes, sampler.add)
     sample = sampler.sample()
     if sample is None:
-        raise no_examples_error()
+        raise build_no_examples_error()
     found = space.witnesses(sample, compute_search_budget(sample, search_effort))
     return Certificate(to_document(model, source, _replay_stream(model, source), found, {}, first, passes, delta))
 
@@ -149,7 +149,7 @@ def _replay_stream(model: OnlineClassifier, source: DataSource) -> BatchStream:
     return lambda: source.iter_encoded(model)
 
 
-def no_examples_error() -> InputError:
+def build_no_examples_error() -> InputError:
     return InputError("There are no examples to certify: give at least one row.")
 
 

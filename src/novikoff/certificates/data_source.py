@@ -40,7 +40,7 @@ ExampleCallback = Callable[[Rows, Any], None]
 class DataSource(Protocol):
     """Examples that can be read repeatedly, for learning, measuring and identification."""
 
-    def about(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return the identity of the data, and how it is read, as plain values."""
 
     def learn(self, model: OnlineClassifier, passes: int, callback: ExampleCallback | None = None) -> int:
@@ -68,7 +68,7 @@ class ArraySource:
     def __init__(self, X: Any, y: Any, qid: Any = None, *, arriving: bool = False) -> None:
         self.X, self.y, self.qid, self.arriving = X, y, qid, arriving
 
-    def about(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         batch = prepare_first_batch(self.X)
         digest = hashlib.sha256()
         for array in batch.rows:
@@ -124,7 +124,7 @@ class FileSource:
         self.options = replace(self.options, keep_names=0)  # they are for people: what is learned is the same
         self._digests: dict[str, Future[str]] = {}
 
-    def about(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return the identity of the data. Files are identified by content, so they may be renamed or moved."""
         unsaid = asdict(ReadOptions())
         changed_options = {name: value for name, value in asdict(self.options).items() if value != unsaid[name]}
@@ -137,7 +137,7 @@ class FileSource:
         for title in self.titles:
             if not is_builtin(title):
                 self._digest(title)
-        reading = self._reading()
+        reading = self._open_reader()
         training = internals.build_file_trainer(model, reading, positive=self.positive)
         with reserve_work_arrays():
             for encoded in training.learn_pass():
@@ -154,16 +154,16 @@ class FileSource:
         fit_dataset(model, load_examples(reading, needed=partial(estimate_bytes, model), positive=self.positive))
 
     def batches(self, labels: BinaryLabels, features: int) -> Iterator[SignedBatch]:
-        reading = self._reading()
+        reading = self._open_reader()
         skips = self.options.bad_lines == "skip"
         sides = BinaryLabelEncoder(labels, leave_out=reading.left_out if skips else None)
         for batch in reading.batches():
-            yield to_sparse(batch.rows), sides.of(batch)
+            yield to_sparse(batch.rows), sides.encode(batch)
 
     def iter_encoded(self, model: OnlineClassifier) -> Iterator[tuple[Rows, Any]]:
-        yield from internals.iter_encoded_files(model, self._reading())
+        yield from internals.iter_encoded_files(model, self._open_reader())
 
-    def _reading(self) -> DataReader:
+    def _open_reader(self) -> DataReader:
         reading = DataReader(self.titles, self.options)
         if self.shuffle is not None:
             reading.shuffler = Shuffler(get_recorded_seed(self.shuffle), queries=True)  # rankings are never shuffled

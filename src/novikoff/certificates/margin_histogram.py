@@ -78,7 +78,7 @@ class HistogramBuilder:
             self.counts = np.zeros(2 * BINS_PER_SIDE, np.int64)
             self.counts[BINS_PER_SIDE // 2 : BINS_PER_SIDE // 2 + BINS_PER_SIDE] = merged
 
-    def done(self) -> Histogram:
+    def build_histogram(self) -> Histogram:
         filled = np.flatnonzero(self.counts)
         start, stop = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (BINS_PER_SIDE, BINS_PER_SIDE)
         counts = tuple(self.counts[start:stop].tolist())
@@ -103,7 +103,7 @@ def build_histograms(
                 reached = buffer[: len(labels)]
                 compute_margins(rows, labels, u, 1.0, reached)
                 tally.add(reached if labelled.all() else reached[labelled])
-    return [tally.done() if tally is not None and tally.counts.any() else None for tally in tallies]
+    return [tally.build_histogram() if tally is not None and tally.counts.any() else None for tally in tallies]
 
 
 def normalize(u: NDArray[np.float64]) -> NDArray[np.float64] | None:

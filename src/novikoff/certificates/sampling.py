@@ -39,7 +39,7 @@ class StreamSampler:
         while start < len(labels):
             already = self.total % CHUNK_ROWS
             stop = min(len(labels), start + CHUNK_ROWS - already)
-            if self.number % self.stride == 0 or (self.spool is not None and self.spool.wants()):
+            if self.number % self.stride == 0 or (self.spool is not None and self.spool.keeps_next()):
                 self.row_buffer.put(slice_rows(rows, start, stop), labels[start:stop])
             self.total += stop - start
             if self.total % CHUNK_ROWS == 0:

@@ -47,7 +47,7 @@ def to_document(
     document = {
         "certificate": CERTIFICATE_FORMAT,
         "novikoff": __version__,
-        "data": source.about(),
+        "data": source.describe(),
         "learner": name_of(type(model)),
         "settings": internals.plain_settings_of(model),
         "passes": passes,
@@ -76,9 +76,11 @@ def _describe_guarantee(model: OnlineClassifier, source: DataSource, passes: int
     promised = internals.describe_guarantee(model, model.ledger_.examples // passes, delta)
     if promised is None:
         return {}
-    files = [tuple(one.items()) for one in source.about().get("files", ())]
+    files = [tuple(one.items()) for one in source.describe().get("files", ())]
     if len(set(files)) < len(files):
-        return {"hypothesis": {**promised, **no_guarantee("this hypothesis", "a file came more than once").as_dict()}}
+        return {
+            "hypothesis": {**promised, **no_guarantee("this hypothesis", "a file was read more than once").as_dict()}
+        }
     if promised.get("consistent"):
         wrong = _count_errors(model, source)
         if wrong:

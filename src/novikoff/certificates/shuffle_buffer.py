@@ -68,13 +68,13 @@ class ShuffleBuffer:
         if self.file is not None:
             self.file.close()
 
-    def wants(self) -> bool:
+    def keeps_next(self) -> bool:
         """Whether the next chunk will be kept."""
         return (self.number + 1) % self.stride == 0
 
     def add(self, rows: Sparse, labels: NDArray[np.int8]) -> None:
         """Add the next chunk, whose first term is number 0; an unwanted one may be empty."""
-        wanted = self.wants()
+        wanted = self.keeps_next()
         self.number += 1
         if not wanted:
             return
@@ -82,19 +82,19 @@ class ShuffleBuffer:
         terms = slice(place.terms)
         fresh = np.zeros(place.rows)
         self._write(place.at, [fresh, rows.starts[1:], labels, rows.indices[terms], rows.values[terms]])
-        self._note(place)
+        self._record(place)
         self.features = max(self.features, int(rows.indices[terms].max(initial=0)) + 1)
         enough = self.rows > MAX_ROWS_PER_FEATURE * self.features and self.terms > MIN_TERMS
         if (enough or self.terms > MAX_TERMS) and len(self.index) > len(place):
             self._drop_every_second()
 
-    def places(self) -> NDArray[np.int64]:
+    def list_locations(self) -> NDArray[np.int64]:
         """Return one row of numbers for each chunk location."""
         return np.array(self.index, np.int64).reshape(-1, len(_ChunkLocation._fields))
 
-    def shuffled_chunks(self, random: np.random.Generator, factor: float) -> Iterator[ShuffledChunk]:
+    def iter_shuffled(self, random: np.random.Generator, factor: float) -> Iterator[ShuffledChunk]:
         """Yield all chunks once, in random order, with their multipliers scaled by a factor."""
-        for chunk, locations in self._iter_chunks(random.permutation(self.places())):
+        for chunk, locations in self._iter_chunks(random.permutation(self.list_locations())):
             chunk.multipliers[:] *= factor
             yield chunk
             i = 0
@@ -102,9 +102,9 @@ class ShuffleBuffer:
                 self._write(place.at, [chunk.multipliers[i : i + place.rows]])
                 i += place.rows
 
-    def in_order(self) -> Iterator[tuple[Sparse, NDArray[np.int8]]]:
+    def iter_in_order(self) -> Iterator[tuple[Sparse, NDArray[np.int8]]]:
         """Yield all chunks in stream order. Rows and labels are valid until the next one."""
-        for chunk, _ in self._iter_chunks(self.places()):
+        for chunk, _ in self._iter_chunks(self.list_locations()):
             yield chunk.rows, chunk.labels
 
     def _iter_chunks(self, places: NDArray[np.int64]) -> Iterator[tuple[ShuffledChunk, list[_ChunkLocation]]]:
@@ -135,7 +135,7 @@ class ShuffleBuffer:
             i, k = r.stop, t.stop
         return ShuffledChunk(Sparse(starts[: i + 1], indices[:k], values[:k]), labels[:i], multipliers[:i])
 
-    def _note(self, place: _ChunkLocation) -> None:
+    def _record(self, place: _ChunkLocation) -> None:
         self.index.extend(place)
         self.end += place.size
         self.rows += place.rows
@@ -143,7 +143,7 @@ class ShuffleBuffer:
         self.width = max(self.width, place.width)
 
     def _drop_every_second(self) -> None:
-        remaining = self.places()[1::2]
+        remaining = self.list_locations()[1::2]
         self.index, self.end, self.rows, self.terms = array("q"), 0, 0, 0
         self.stride *= 2
         for numbers in remaining.tolist():
@@ -151,7 +151,7 @@ class ShuffleBuffer:
             content = np.empty(place.size, np.uint8)
             self._read(place.at, [content])
             self._write(self.end, [content])
-            self._note(place._replace(at=self.end))
+            self._record(place._replace(at=self.end))
         self.file.truncate(self.end)
 
     def _read(self, at: int, arrays: Sequence[NDArray[Any]]) -> None:

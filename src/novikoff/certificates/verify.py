@@ -33,7 +33,7 @@ def parse_certificate(text: str, origin: str) -> dict[str, Any]:
 
 def find_differences(document: dict[str, Any], source: DataSource) -> list[str]:
     """Return the differences between a document and the data, in words; an empty list if there are none."""
-    data = source.about()
+    data = source.describe()
     if data != document["data"]:
         return [f"data: the certificate is about other data: {compare_documents(document['data'], data, 'data')[0]}"]
     try:

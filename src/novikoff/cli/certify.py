@@ -113,10 +113,10 @@ def _build_certificate(
         options.data, reading_options, options.positive_label, getattr(state_of(model), "shuffle", None)
     )
     fresh = build_unfitted(model)
-    return *build_certificate(fresh, source, passes=passes, **given_certify_settings(options)), source
+    return *build_certificate(fresh, source, passes=passes, **collect_certify_settings(options)), source
 
 
-def given_certify_settings(options: argparse.Namespace) -> dict[str, Any]:
+def collect_certify_settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the given settings of certification."""
     given = {"delta": options.delta, "search_effort": options.search_effort}
     return {name: value for name, value in given.items() if value is not None}

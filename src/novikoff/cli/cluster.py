@@ -20,7 +20,7 @@ from typing import Any
 from novikoff import learner_registry
 from novikoff.base.internals import feature_range_of, inner_learner_of, scheme_info_of
 from novikoff.cli import signals
-from novikoff.cli.certify import add_certificate_options, given_certify_settings
+from novikoff.cli.certify import add_certificate_options, collect_certify_settings
 from novikoff.cli.learn import progressive_error_lines
 from novikoff.cli.options import model_options, run_options
 from novikoff.cli.options.data_options import add_data_options, build_reading_options
@@ -201,12 +201,12 @@ def _parse_label(word: str) -> Any:
 
 def _read_model_settings(options: argparse.Namespace) -> ModelSettings:
     """Return what the options say of the model."""
-    given = model_options.given_learner_settings(options)
+    given = model_options.collect_learner_settings(options)
     if "passes" in given:
         raise InputError("--passes: a cluster goes over the data once in each round: use --rounds.")
     if options.learner is None:
         _print_progress(options, FALLBACK_MESSAGE)
-    scheme = model_options.named_scheme(options)
+    scheme = model_options.get_scheme_name(options)
     if scheme is None and options.positive_label is not None:
         scheme = "binary"
     return ModelSettings(
@@ -238,7 +238,7 @@ def _summarize(learner: Any, seconds: float) -> dict[str, Any]:
         "examples": ledger.examples,
         "features": model.n_features_in_,
         "mistakes": ledger.mistakes,
-        "mixed_mistakes": float(ledger.mixed("mistakes")),
+        "mixed_mistakes": float(ledger.mixture_sum("mistakes")),
         "updates": model.ledger_.updates,
         "progressive_error": ledger.mistakes / max(ledger.examples, 1),
         **({"first_pass": _summarize_first_round(ledger)} if len(ledger.rounds) > 1 else {}),
@@ -257,7 +257,7 @@ def _summarize_first_round(ledger: Any) -> dict[str, Any]:
 def _certify(learner: Any, options: argparse.Namespace) -> dict[str, Any]:
     from novikoff.model_file import write_atomically
 
-    certificate = learner.certify(**given_certify_settings(options))
+    certificate = learner.certify(**collect_certify_settings(options))
     write_atomically(Path(options.certificate), (certificate.as_json() + "\n").encode())
     return dict(certificate.document)
 

@@ -34,7 +34,7 @@ from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.predict import check_same_columns, score_batch
 from novikoff.data.column_values import ColumnValues
 from novikoff.data.labels.binary_labels import to_plain_label
-from novikoff.data.reader import Batch, DataReader
+from novikoff.data.reader import DataReader, FileBatch
 from novikoff.errors import InputError, LabelError
 from novikoff.evaluation.evaluators import (
     DEFAULT_DELTA,
@@ -121,7 +121,7 @@ def evaluate_reading(
     model: Any, path: str, reading: DataReader, *, delta: float = DEFAULT_DELTA, slices: ColumnValues | None = None
 ) -> ModelEvaluation:
     """Evaluate a model, which messages call `path`, on all examples of a reading."""
-    batches, title = _checked_batches(model, path, reading), reading.titles[0]
+    batches, title = _iter_checked_batches(model, path, reading), reading.titles[0]
     if hasattr(model, "rank"):
         return ModelEvaluation(path, _evaluate_ranking(model, batches, title), None)
     if not predicts_one_label(model):
@@ -130,7 +130,7 @@ def evaluate_reading(
     return ModelEvaluation(path, result, wrong)
 
 
-def _checked_batches(model: Any, path: str, reading: DataReader) -> Iterator[Batch]:
+def _iter_checked_batches(model: Any, path: str, reading: DataReader) -> Iterator[FileBatch]:
     for number, batch in enumerate(reading.batches()):
         if number == 0:
             check_same_columns(model, reading, batch, reading.titles[0], path)
@@ -138,7 +138,7 @@ def _checked_batches(model: Any, path: str, reading: DataReader) -> Iterator[Bat
 
 
 def _evaluate_classes(
-    model: Any, batches: Iterator[Batch], title: str, delta: float, slices: ColumnValues | None
+    model: Any, batches: Iterator[FileBatch], title: str, delta: float, slices: ColumnValues | None
 ) -> tuple[Result, NDArray[Any]]:
     """Return the result, and which of the labelled predictions are wrong."""
     classes = list(model.classes_)
@@ -179,18 +179,18 @@ def _to_probabilities(model: Any, shown: NDArray[np.float64]) -> NDArray[np.floa
     return probabilities
 
 
-def _true_codes(model: Any, batch: Batch, index: LabelIndex) -> Codes:
+def _true_codes(model: Any, batch: FileBatch, index: LabelIndex) -> Codes:
     """Return the number of each true label; each distinct label of the batch is decoded once."""
     _, first, inverse = np.unique(batch.parsed.keys, return_index=True, return_inverse=True)
     codes = np.array([_true_code(model, batch, int(i), index) for i in first], np.int64)
     return codes[inverse]
 
 
-def _true_code(model: Any, batch: Batch, i: int, index: LabelIndex) -> int:
+def _true_code(model: Any, batch: FileBatch, i: int, index: LabelIndex) -> int:
     try:
         label = batch.parsed.label(i)
     except LabelError as problem:
-        raise InputError(f"{batch.where(i)}: {problem}") from None
+        raise InputError(f"{batch.get_location(i)}: {problem}") from None
     return UNLABELLED if label is None else int(index.encode([format_label(model, label)])[0])
 
 
@@ -199,7 +199,7 @@ def _count_edges(edges: Any, labels: list[str], true: Codes, predicted: Codes) -
     return sum(edges(labels[a], labels[b]) * n for (a, b), n in zip(pairs.T.tolist(), counts.tolist(), strict=True))
 
 
-def _evaluate_label_sets(model: Any, batches: Iterator[Batch], delta: float) -> Result:
+def _evaluate_label_sets(model: Any, batches: Iterator[FileBatch], delta: float) -> Result:
     evaluator = LabelSetEvaluator(LabelIndex([str(label) for label in model.classes_]), delta)
     score = build_scorer(model, known=True)
     for batch in batches:
@@ -208,13 +208,13 @@ def _evaluate_label_sets(model: Any, batches: Iterator[Batch], delta: float) -> 
     return evaluator.result()
 
 
-def _true_set(batch: Batch, i: int) -> list[str]:
+def _true_set(batch: FileBatch, i: int) -> list[str]:
     sets = batch.parsed.sets
     labels = batch.parsed.label(i) if sets is None else sets[1][sets[0][i] : sets[0][i + 1]].tolist()
     return [str(to_plain_label(v)) for v in (labels if isinstance(labels, list) else [labels]) if v is not None]
 
 
-def _evaluate_ranking(model: Any, batches: Iterator[Batch], title: str) -> Result:
+def _evaluate_ranking(model: Any, batches: Iterator[FileBatch], title: str) -> Result:
     score, batches_found = build_scorer(model, known=True), []
     for batch in batches:
         if batch.parsed.groups is None or batch.parsed.numbers is None:

@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
 def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     perform = experiment(options.name)
-    given = _given_options(options, perform)
+    given = _collect_options(options, perform)
     if options.report:
         check_writable(Path(options.report))
     result = perform(**given, tell=elapsed_time_printer(quiet=options.quiet))
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if result.violated else 0
 
 
-def _given_options(options: argparse.Namespace, perform: Callable[..., Any]) -> dict[str, Any]:
+def _collect_options(options: argparse.Namespace, perform: Callable[..., Any]) -> dict[str, Any]:
     known = inspect.signature(perform).parameters
     given = {name: getattr(options, name) for name, *_ in EXPERIMENT_OPTIONS if name in options}
     strange = [f"--{name.replace('_', '-')}" for name in given if name not in known]

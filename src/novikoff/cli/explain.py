@@ -16,7 +16,7 @@ import numpy as np
 
 from novikoff.base.internals import format_label, state_of
 from novikoff.cli.options.data_options import add_data_options, build_reading_options, open_reading
-from novikoff.data.reader import Batch
+from novikoff.data.reader import FileBatch
 from novikoff.data.rows import Sparse
 from novikoff.errors import InputError
 from novikoff.explanation import Explanation, explain, explain_terms
@@ -106,7 +106,7 @@ def _explain_line(model: Any, path: str, number: int, options: argparse.Namespac
     raise InputError(f"{path}:{number}: there is no example on this line.")
 
 
-def _read_terms(batch: Batch, i: int) -> tuple[Any, Any]:
+def _read_terms(batch: FileBatch, i: int) -> tuple[Any, Any]:
     rows = batch.rows
     if isinstance(rows, Sparse):
         start, stop = int(rows.starts[i]), int(rows.starts[i + 1])

@@ -26,7 +26,7 @@ from novikoff.cli.output.provenance import add_provenance, begin_provenance, fin
 from novikoff.cli.output.report_output import add_report_option
 from novikoff.data.formats.base import ReadOptions
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS
-from novikoff.data.reader import Batch, DataReader, is_builtin
+from novikoff.data.reader import DataReader, FileBatch, is_builtin
 from novikoff.errors import InputError, TooManyLabelsError, TooManyNamesError
 from novikoff.model_factory import (
     BATCH_SCHEMES,
@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     if options.search_effort is not None and not (options.certificate or options.report):
         raise InputError("--search-effort is for the witness search of --certificate or --report: leave it out.")
-    if model_options.named_scheme(options) in BATCH_SCHEMES:
+    if model_options.get_scheme_name(options) in BATCH_SCHEMES:
         from novikoff.cli import learn_batch
 
         return learn_batch.run(options, model_options.read_model_settings(options))
@@ -171,8 +171,8 @@ def _train(
 ) -> tuple[Any, DataReader, dict[str, int] | None]:
     """Return the model after all passes, the reader, and the counts of the first pass where there are several.
 
-    Files are read again from the start where a third label requires a multiclass scheme, or where there are so many
-    categories that they must be hashed.
+    Files are read again from the start where a third label requires a multiclass scheme, or where the
+    categories are too many to be named and must be hashed.
     """
     can_restart = settings is not None and not any(data_options.is_stream(title) for title in options.data)
     for attempt in count(1):
@@ -236,7 +236,7 @@ def _run_passes(
     return model, reading, first_pass if passes > 1 else None
 
 
-def _learn_pass(training: Any, batches: Iterator[Batch], progress: TrainingProgress | None) -> None:
+def _learn_pass(training: Any, batches: Iterator[FileBatch], progress: TrainingProgress | None) -> None:
     """Learn all batches, in pieces that end where a line of progress is due."""
     for batch in training.iter_batches(batches):
         encoded, start = training.encode(batch), 0
@@ -283,7 +283,7 @@ def _resume(options: argparse.Namespace) -> tuple[None, Any, int]:
             f" settings {', '.join(sorted(changed)) or name!r} that differ."
         )
     internals.check_settings(model)
-    return None, model, model_options.given_learner_settings(options).get("passes", 1)
+    return None, model, model_options.collect_learner_settings(options).get("passes", 1)
 
 
 def _is_ranking_possible(settings: ModelSettings | None, draft: Any) -> bool:

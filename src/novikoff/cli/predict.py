@@ -22,7 +22,7 @@ from novikoff.cli.options.data_options import (
 from novikoff.cli.output.data_summary import show_notes
 from novikoff.cli.output.model_output import check_writable
 from novikoff.data.labels.binary_labels import to_plain_label
-from novikoff.data.reader import Batch, DataReader
+from novikoff.data.reader import DataReader, FileBatch
 from novikoff.data.rows import Rows
 from novikoff.errors import FeatureRangeError, InputError, LabelError
 from novikoff.multiclass.internals import edge_counter_of
@@ -97,15 +97,15 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def score_batch(score: Callable[[Rows], Any], batch: Batch) -> Any:
+def score_batch(score: Callable[[Rows], Any], batch: FileBatch) -> Any:
     """Return the scores of a batch; InputError names the line of a value that is out of the learner's range."""
     try:
         return score(batch.rows)
     except FeatureRangeError as problem:
-        raise InputError(f"{batch.where(problem.row)}: {problem}") from None
+        raise InputError(f"{batch.get_location(problem.row)}: {problem}") from None
 
 
-def check_same_columns(model: Any, reading: DataReader, batch: Batch, data: str, path: str) -> None:
+def check_same_columns(model: Any, reading: DataReader, batch: FileBatch, data: str, path: str) -> None:
     names = state_of(model).names
     columns = list(reading.names.columns) if reading.names is not None else reading.columns(data)
     known = None if names is None else list(names.columns)
@@ -124,7 +124,7 @@ class _LabelComparison:
         self.queries: list[tuple[str, Any, Any, Any]] = []
         """The file, the scores, the grades and the query numbers of each batch."""
 
-    def add(self, batch: Batch, texts: list[str], scores: Any) -> None:
+    def add(self, batch: FileBatch, texts: list[str], scores: Any) -> None:
         if self.ranks:
             if batch.parsed.groups is not None and batch.parsed.numbers is not None:
                 grades, queries = batch.parsed.numbers.copy(), batch.parsed.groups.copy()
@@ -146,7 +146,7 @@ class _LabelComparison:
                 self.wrong += label != guess
                 self.apart += self.edges(label, guess) if self.edges is not None and label else 0
 
-    def _format_true_label(self, batch: Batch, i: int) -> str | None:
+    def _format_true_label(self, batch: FileBatch, i: int) -> str | None:
         """Return the label of an example as predictions are written; a text that equals no class if it is invalid."""
         try:
             label = batch.parsed.label(i)

@@ -77,7 +77,7 @@ class CacheKey(NamedTuple):
     """Digest of the parsers' source code."""
 
     @classmethod
-    def of(cls, status: os.stat_result, settings: dict[str, Any]) -> CacheKey:
+    def from_status(cls, status: os.stat_result, settings: dict[str, Any]) -> CacheKey:
         changed = [status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
         return cls(status.st_size, changed, json.dumps(settings, sort_keys=True), source_digest())
 
@@ -111,7 +111,7 @@ class _BatchArrays(NamedTuple):
     numbers: bool
 
     @classmethod
-    def of(cls, rows: Rows, parsed: ParsedBlock, features: int) -> _BatchArrays:
+    def from_block(cls, rows: Rows, parsed: ParsedBlock, features: int) -> _BatchArrays:
         terms = len(parsed.keys) * rows.width if isinstance(rows, Dense) else int(rows.starts[-1])
         return cls(
             keys=parsed.keys.copy(),
@@ -172,7 +172,7 @@ class CacheWriter:
 
     def add(self, rows: Rows, parsed: ParsedBlock, features: int) -> None:
         """Add a batch. Batches are combined: few large records are faster to read than many small ones."""
-        piece = _BatchArrays.of(rows, parsed, features)
+        piece = _BatchArrays.from_block(rows, parsed, features)
         if self.gathered and piece.shape() != self.gathered[0].shape():
             self._write_record()
         self.gathered.append(piece)
@@ -218,7 +218,7 @@ class CacheWriter:
         self._write(trailer + end)
         os.fsync(self.file.fileno())
         self.file.close()
-        if CacheKey.of(os.stat(self.title), json.loads(self.stamp.reading)) == self.stamp:
+        if CacheKey.from_status(os.stat(self.title), json.loads(self.stamp.reading)) == self.stamp:
             os.replace(self.temporary, self.path)
         else:
             self.drop()
@@ -278,7 +278,7 @@ class CacheReader:
                 raise CacheDamagedError
             buffer = buffer[count:]
 
-    def parsed(self, place: RecordBuffer, *, known: bool = False) -> ParsedBlock:
+    def parse_record(self, place: RecordBuffer, *, known: bool = False) -> ParsedBlock:
         """Return the examples of a record; `known` skips the check of its checksum."""
         count, terms, features, width, lines, flags, stored_checksum, _ = (int(n) for n in place.head)
         body = place.body[: _count_body_bytes(place.head)]
@@ -297,7 +297,7 @@ class CacheReader:
         groups = array(np.int64, count) if flags & HAS_GROUPS else None
         starts = array(np.int64, 0 if width else count + 1)
         indices = array(np.uint32, 0 if width else terms)
-        values = array(np.float32, terms) if flags & HAS_VALUES else self._ones(place, terms)
+        values = array(np.float32, terms) if flags & HAS_VALUES else self._get_ones(place, terms)
         numbers = keys.view(np.float64) if flags & HAS_NUMBERS else None
         return ParsedBlock(
             rows=Dense(values, width) if width else Sparse(starts, indices, values),
@@ -314,7 +314,7 @@ class CacheReader:
             groups=groups,
         )
 
-    def _ones(self, place: RecordBuffer, terms: int) -> NDArray[np.float32]:
+    def _get_ones(self, place: RecordBuffer, terms: int) -> NDArray[np.float32]:
         if len(place.ones) < terms:
             place.ones = np.ones(terms * 5 // 4 + 64, np.float32)
         return place.ones[:terms]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from novikoff._compiled.lazy_numpy import np
 from novikoff.data.formats.base import ReadOptions
-from novikoff.data.reader import Batch, DataReader
+from novikoff.data.reader import DataReader, FileBatch
 from novikoff.errors import InputError
 
 SHARED_OPTIONS = ("format", "delimiter", "quote", "header", "encoding", "threads", "hash_bits")
@@ -36,7 +36,7 @@ class ColumnValues:
         return found
 
 
-def _label_texts(batch: Batch) -> list[str]:
+def _label_texts(batch: FileBatch) -> list[str]:
     _, first, inverse = np.unique(batch.parsed.keys, return_index=True, return_inverse=True)
     labels = [batch.parsed.label(int(i)) for i in first]
     texts = np.array(["(missing)" if label is None else str(label) for label in labels], object)

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from novikoff._compiled.lazy_numpy import np
-from novikoff.data.reader import Batch, DataReader
+from novikoff.data.reader import DataReader, FileBatch
 from novikoff.data.rows import Sparse, count_rows
 from novikoff.errors import ModelTooLarge
 from novikoff.memory_limit import COMMAND_LINE_OPTION, build_too_large_error, index_limit, model_limit
@@ -51,7 +51,7 @@ def build_row_too_wide_error(
 
 
 def build_batch_too_wide_error(
-    batch: Batch, reading: DataReader, needed: Callable[[int], int], limit: int, columns: Mapping[str, Any] | None
+    batch: FileBatch, reading: DataReader, needed: Callable[[int], int], limit: int, columns: Mapping[str, Any] | None
 ) -> ModelTooLarge:
     """Return the error that names the cause in this batch: a row, the table's width, or the option for features."""
     rows, options = batch.rows, reading.options
@@ -61,13 +61,13 @@ def build_batch_too_wide_error(
     elif reading.format is not None and reading.format.bits_used:
         what, advice = batch.title, "Use fewer --hash-bits"
     elif isinstance(rows, Sparse):
-        return build_row_too_wide_error(rows, batch.features, batch.where, needed, limit, columns)
+        return build_row_too_wide_error(rows, batch.features, batch.get_location, needed, limit, columns)
     else:
         what, advice = f"{batch.title}: {batch.features:,} columns", "Leave out columns with --ignore"
     return build_too_large_error(what, needed(batch.features), limit, f"{advice}, or raise {COMMAND_LINE_OPTION}.")
 
 
-def check_width(batch: Batch, reading: DataReader, needed: Callable[[int], int], before: int) -> None:
+def check_width(batch: FileBatch, reading: DataReader, needed: Callable[[int], int], before: int) -> None:
     """Raise ModelTooLarge where the model would exceed the memory limit with this batch.
 
     `needed` returns the bytes by the number of features, of which there were `before`.
@@ -79,7 +79,7 @@ def check_width(batch: Batch, reading: DataReader, needed: Callable[[int], int],
     check_isolated_indices(batch, reading, needed, before)
 
 
-def check_isolated_indices(batch: Batch, reading: DataReader, needed: Callable[[int], int], before: int) -> None:
+def check_isolated_indices(batch: FileBatch, reading: DataReader, needed: Callable[[int], int], before: int) -> None:
     """Raise ModelTooLarge where fewer than MIN_VALUES_BEYOND values would add more than `index_limit` to the model.
 
     Such an index is more likely an error than one of many features. The model had `before` features so far.

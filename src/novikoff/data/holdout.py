@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.data.column_values import ColumnValues
 from novikoff.data.formats.base import ReadOptions
-from novikoff.data.reader import Batch, DataReader
+from novikoff.data.reader import DataReader, FileBatch
 from novikoff.data.rows import Rows, Sparse
 from novikoff.data.shuffle.gather import gather_rows
 from novikoff.data.shuffle.permutation import mix64
@@ -71,7 +71,7 @@ class RowFilter:
     first_held_out: int | None = None
     """The number of the first row that is held out by time; None for other rules."""
 
-    def select(self, reading: DataReader, batches: Iterator[Batch]) -> Iterator[Batch]:
+    def select(self, reading: DataReader, batches: Iterator[FileBatch]) -> Iterator[FileBatch]:
         """Yield the rows of one side, in order; InputError where there are none."""
         values: ColumnValues | None = None
         rows, yielded = 0, False
@@ -102,7 +102,7 @@ class RowFilter:
             )
         return ColumnValues(reading.titles, self.options, str(self.rule.column), "--holdout-by")
 
-    def _held(self, batch: Batch, start: int, values: ColumnValues | None) -> NDArray[np.bool_]:
+    def _held(self, batch: FileBatch, start: int, values: ColumnValues | None) -> NDArray[np.bool_]:
         """Return which rows of a batch are held out; its first row has the number `start`."""
         if values is not None:
             return self._held_values(np.array(values.take(len(batch)), object))
@@ -137,7 +137,7 @@ def find_first_held_out(rule: HoldoutRule, titles: list[str], options: ReadOptio
     return rows - round(rule.share * rows)
 
 
-def _select_rows(batch: Batch, chosen: NDArray[np.int64], reading: DataReader) -> Batch:
+def _select_rows(batch: FileBatch, chosen: NDArray[np.int64], reading: DataReader) -> FileBatch:
     """Return a batch of the chosen rows of another batch."""
     parsed = batch.parsed
     if len(chosen) == len(batch):
@@ -160,7 +160,7 @@ def _select_rows(batch: Batch, chosen: NDArray[np.int64], reading: DataReader) -
     )
 
 
-def _count_features(rows: Rows, batch: Batch, reading: DataReader) -> int:
+def _count_features(rows: Rows, batch: FileBatch, reading: DataReader) -> int:
     """Return the number of features of the chosen rows; where columns have names or slots, that of all rows."""
     bits = None if reading.format is None else reading.format.bits_used
     if not isinstance(rows, Sparse) or bits is not None or reading.columns(batch.title) is not None:

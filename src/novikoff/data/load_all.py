@@ -13,7 +13,7 @@ from novikoff.data.feature_limit import check_width
 from novikoff.data.labels.binary_labels import merge_others
 from novikoff.data.names.feature_names import FeatureNames
 from novikoff.data.read import MatrixBuilder
-from novikoff.data.reader import Batch, DataReader
+from novikoff.data.reader import DataReader, FileBatch
 from novikoff.errors import InputError
 
 
@@ -32,7 +32,7 @@ class LoadedData(NamedTuple):
     """The label that is learned against all others, if the user has chosen one."""
 
 
-def _has_label_lists(batch: Batch) -> bool:
+def _has_label_lists(batch: FileBatch) -> bool:
     """Return whether a label is a list of labels."""
     _, first = np.unique(batch.parsed.keys, return_index=True)
     return batch.parsed.numbers is None and any(isinstance(batch.parsed.label(int(i)), list) for i in first)

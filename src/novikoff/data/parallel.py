@@ -75,17 +75,17 @@ class _WorkerPool(Generic[Work, Result]):
         self.stopped = False
         self.process = os.getpid()
         _running_pools.add(self)
-        self.threads = [threading.Thread(target=self._work, daemon=True) for _ in range(workers)]
+        self.threads = [threading.Thread(target=self._run_worker, daemon=True) for _ in range(workers)]
         for thread in self.threads:
             thread.start()
 
-    def _work(self) -> None:
+    def _run_worker(self) -> None:
         while True:
-            place = self._place(wait=True)
-            if place is None or not self._one(place):
+            place = self._claim_slot(wait=True)
+            if place is None or not self._process_next(place):
                 return
 
-    def _place(self, *, wait: bool) -> Work | None:
+    def _claim_slot(self, *, wait: bool) -> Work | None:
         """Return a free slot: this thread's own, or one without an owner that no other thread needs as its first.
 
         Data that another thread has written lies in another processor's cache: parsing there takes up to four times as
@@ -117,7 +117,7 @@ class _WorkerPool(Generic[Work, Result]):
             self.free.append(place)
             self.slot_freed.notify_all()
 
-    def _one(self, place: Work, wanted: int = -1) -> bool:
+    def _process_next(self, place: Work, wanted: int = -1) -> bool:
         """Process the next piece of work; return False if there is none, or the wanted result is ready by now."""
         with self.taking:
             if wanted in self.finished:
@@ -187,8 +187,8 @@ class _WorkerPool(Generic[Work, Result]):
         block."""
         if self.consumer_waits or self.total is not None:
             return False
-        place = self._place(wait=False)
-        return place is not None and self._one(place, wanted)
+        place = self._claim_slot(wait=False)
+        return place is not None and self._process_next(place, wanted)
 
     def stop(self) -> None:
         """Stop all threads.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.data.canonical_rows import remove_zeros
-from novikoff.data.reader import Batch
+from novikoff.data.reader import FileBatch
 from novikoff.data.rows import Sparse, count_rows, slice_rows
 from novikoff.errors import InputError
 
@@ -23,7 +23,7 @@ class QueryBatch(NamedTuple):
     lines: NDArray[np.int64]
     """The line of each row, from 1."""
 
-    def where(self, i: int) -> str:
+    def get_location(self, i: int) -> str:
         return f"{self.title}:{int(self.lines[i])}"
 
 
@@ -34,7 +34,7 @@ class _QueryRows(NamedTuple):
     lines: NDArray[np.int64]
 
 
-def iter_whole_queries(batches: Iterator[Batch]) -> Iterator[QueryBatch]:
+def iter_whole_queries(batches: Iterator[FileBatch]) -> Iterator[QueryBatch]:
     """Yield all documents in order, in batches of whole queries. A query ends with its file."""
     title, features, rest = "", 0, None
     for batch in batches:
@@ -57,25 +57,27 @@ def iter_whole_queries(batches: Iterator[Batch]) -> Iterator[QueryBatch]:
         yield _build_query_batch(rest, features, title)
 
 
-def _to_query_rows(batch: Batch) -> _QueryRows:
+def _to_query_rows(batch: FileBatch) -> _QueryRows:
     parsed, groups = batch.parsed, batch.parsed.groups
     if groups is None or (groups < 0).any():
         at = 0 if groups is None else int(np.flatnonzero(groups < 0)[0])
-        raise InputError(f"{batch.where(at)}: has no query: rankings need one on every line, as in `2 qid:10 1:0.5`.")
+        raise InputError(
+            f"{batch.get_location(at)}: has no query: rankings need one on every line, as in `2 qid:10 1:0.5`."
+        )
     grades = np.array([_read_grade(batch, i) for i in range(len(batch))])
     lines = batch.lines_before + parsed.line_of + 1
     rows = remove_zeros(batch.rows)
     return _QueryRows(rows, grades, groups.copy(), lines)
 
 
-def _read_grade(batch: Batch, i: int) -> float:
+def _read_grade(batch: FileBatch, i: int) -> float:
     label: Any = batch.parsed.label(i) if batch.parsed.numbers is None else float(batch.parsed.numbers[i])
     try:
         grade = float(label)
     except (TypeError, ValueError):
         grade = np.nan
     if not np.isfinite(grade):
-        raise InputError(f"{batch.where(i)}: a grade must be a number, got {label!r}.")
+        raise InputError(f"{batch.get_location(i)}: a grade must be a number, got {label!r}.")
     return grade
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.data.formats.base import ReadOptions, check_options
 from novikoff.data.labels.binary_labels import build_missing_label_error
-from novikoff.data.reader import Batch, DataReader, check_sources, is_builtin
+from novikoff.data.reader import DataReader, FileBatch, check_sources, is_builtin
 from novikoff.data.rows import Dense, Sparse
 from novikoff.errors import SPARSE_MATRIX_PURPOSE, InputError, import_optional
 
@@ -51,7 +51,7 @@ class DataFiles:
             yield _build_examples(batch, features, columns)
         self.skipped = dict(reading.bad)
 
-    def _width(self, reading: DataReader, batch: Batch) -> int:
+    def _width(self, reading: DataReader, batch: FileBatch) -> int:
         """Return the number of columns: that of the table or the slots, or else the result of an extra pass."""
         fmt = reading.format
         if batch.table or self.options.feature_map_bits or (fmt is not None and fmt.bits_used):
@@ -64,7 +64,7 @@ class DataFiles:
             self.names = list(before.names.columns)
         return width
 
-    def whole(self) -> tuple[Any, NDArray[Any]]:
+    def to_arrays(self) -> tuple[Any, NDArray[Any]]:
         """Return all rows as one matrix, and their labels."""
         parts = MatrixBuilder(sum(os.path.getsize(t) for t in self.titles if Path(t).is_file()))
         reading = DataReader(self.titles, self.options)
@@ -112,14 +112,14 @@ def read(
 ) -> DataFiles:
     """Read examples from files or built-in streams, like the command line does.
 
-    Iterate for batches to pass to partial_fit, or call `whole()` for one matrix and its labels. `features` is the
+    Iterate for batches to pass to partial_fit, or call `to_arrays()` for one matrix and its labels. `features` is the
     number of columns where the format does not determine it (svmlight, names without hashing): without it the files
     are read twice.
 
     >>> import tempfile, pathlib, novikoff
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "tiny.svm"
     >>> _ = path.write_text("+1 1:0.5 3:2\\n-1 2:1\\n")
-    >>> X, y = novikoff.read(path).whole()
+    >>> X, y = novikoff.read(path).to_arrays()
     >>> X.toarray().tolist(), y.tolist()
     ([[0.0, 0.5, 0.0, 2.0], [0.0, 0.0, 1.0, 0.0]], [1, -1])
     >>> model = novikoff.Perceptron()
@@ -154,7 +154,7 @@ class MatrixBuilder:
         self.dense = False
         self.labels: list[NDArray[Any]] = []
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: FileBatch) -> None:
         rows = batch.rows
         self.dense = isinstance(rows, Dense)
         count = len(batch) * rows.width if isinstance(rows, Dense) else int(rows.starts[-1])
@@ -197,7 +197,7 @@ def _build_csr(values: NDArray[Any], indices: NDArray[np.int32], starts: NDArray
     return matrix
 
 
-def _decode_labels(batch: Batch) -> NDArray[Any]:
+def _decode_labels(batch: FileBatch) -> NDArray[Any]:
     """Return the labels; as integers where all are whole numbers."""
     keys = batch.parsed.keys
     numbers = batch.parsed.numbers
@@ -212,17 +212,17 @@ def _decode_labels(batch: Batch) -> NDArray[Any]:
         if key not in known:
             known[key] = batch.parsed.label(i)
             if known[key] is None:
-                raise build_missing_label_error(batch.where(i))
+                raise build_missing_label_error(batch.get_location(i))
         labels.append(known[key])
     return np.array(labels)
 
 
-def _check_width(batch: Batch, features: int) -> None:
+def _check_width(batch: FileBatch, features: int) -> None:
     if batch.features > features:
         raise InputError(f"{batch.title}: expected at most {features} features, got {batch.features} columns.")
 
 
-def _build_examples(batch: Batch, features: int, columns: list[str] | None) -> ExampleBatch:
+def _build_examples(batch: FileBatch, features: int, columns: list[str] | None) -> ExampleBatch:
     rows, parsed = batch.rows, batch.parsed
     X: Any
     if isinstance(rows, Dense):

@@ -42,7 +42,7 @@ EXTRA_SLOTS = 2  # worker slots beside one per thread
 
 
 @dataclass
-class Batch:
+class FileBatch:
     """Some examples, in order. Rows and keys may be overwritten when the next batch is requested."""
 
     rows: Rows
@@ -58,7 +58,7 @@ class Batch:
     def __len__(self) -> int:
         return len(self.parsed.keys)
 
-    def part(self, start: int, stop: int, rows: Rows | None = None) -> Batch:
+    def part(self, start: int, stop: int, rows: Rows | None = None) -> FileBatch:
         """Return examples start … stop − 1, with their own rows or with `rows` in place of them."""
         if (start, stop, rows) == (0, len(self), None):
             return self
@@ -76,14 +76,14 @@ class Batch:
         )
         return replace(self, rows=rows, parsed=of_some)
 
-    def to_numpy(self) -> Batch:
+    def to_numpy(self) -> FileBatch:
         """Return the batch with NumPy arrays, if NumPy is imported (see `_compiled/buffers.py`)."""
         keys: Any = self.parsed.keys
         if type(keys) is not Buffer or buffers_in_use():
             return self
         return replace(self, rows=as_numpy(self.rows), parsed=as_numpy(self.parsed))
 
-    def where(self, i: int) -> str:
+    def get_location(self, i: int) -> str:
         """Return file:line of example i."""
         return f"{self.title}:{self.lines_before + int(self.parsed.line_of[i]) + 1}"
 
@@ -134,7 +134,7 @@ class DataReader:
         if self.options.keep_names:
             self.keep({})
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[FileBatch]:
         """Yield all examples from the start; counters are reset."""
         self.bad.clear()
         self.left_out.clear()
@@ -146,7 +146,7 @@ class DataReader:
         for batch in batches if self.options.feature_map is None else self._map_batches(batches):
             yield batch.to_numpy()
 
-    def _read_files(self) -> Iterator[Batch]:
+    def _read_files(self) -> Iterator[FileBatch]:
         """Yield all examples with their own features, in file order."""
         for title in self.titles:
             yield from [_load_builtin(title)] if is_builtin(title) else self._file(title)
@@ -169,11 +169,11 @@ class DataReader:
         found = {} if self.format is None else self.format.settings()
         if self.options.feature_map is not None:
             found |= {"feature_map": self.options.feature_map, "feature_map_bits": self.options.feature_map_bits}
-        if self._other_encoding() is not None and found:
-            found |= {"encoding": self._other_encoding()}
+        if self._get_foreign_encoding() is not None and found:
+            found |= {"encoding": self._get_foreign_encoding()}
         return found or None
 
-    def _other_encoding(self) -> str | None:
+    def _get_foreign_encoding(self) -> str | None:
         """Return the encoding of the text, unless it is UTF-8."""
         return None if self.options.encoding in ("utf-8", "ascii") else self.options.encoding
 
@@ -188,7 +188,7 @@ class DataReader:
 
         return MapSpec.parse(self.options.feature_map, self.options.feature_map_bits or bits)
 
-    def _map_batches(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+    def _map_batches(self, batches: Iterable[FileBatch]) -> Iterator[FileBatch]:
         from novikoff.data.feature_maps import Mapper
 
         for batch in batches:
@@ -207,7 +207,7 @@ class DataReader:
         """The first name of each hashed slot."""
         return {} if self._slot_names is None else self._slot_names.kept
 
-    def describe(self, first: Batch) -> None:
+    def describe(self, first: FileBatch) -> None:
         """Describe the format, the columns and the first labels in `description`; warn in `doubts` of many classes."""
         about: dict[str, Any] = {"files": list(self.titles)}
         about |= self.format.describe() if self.format is not None else {"format": "built-in"}
@@ -230,7 +230,7 @@ class DataReader:
         bits = self.format.bits_used if self.format is not None else None
         if bits:
             slots = 1 << bits
-            used = int.from_bytes(self._used_slots().tobytes(), "little").bit_count()
+            used = int.from_bytes(self._list_used_slots().tobytes(), "little").bit_count()
             counted = self._slot_names is not None
             # The estimate stays finite where every slot is used: half a slot counts as free.
             expected = slots * math.log(slots / max(slots - used, 0.5)) - used
@@ -238,19 +238,21 @@ class DataReader:
             about["collisions"] = round(expected) if self._slot_names is None else self._slot_names.collisions
         return about
 
-    def _file(self, title: str) -> Iterator[Batch]:
-        with open_source(title, self._other_encoding()) as feed:
+    def _file(self, title: str) -> Iterator[FileBatch]:
+        with open_source(title, self._get_foreign_encoding()) as feed:
             before = self._open(feed)
             fmt = self.format
             assert fmt is not None  # noqa: S101 - _open sets it
             examples = 0
-            for batch in self._cached(feed, fmt, before) if self.options.cache else self._text(feed, fmt, before):
+            for batch in (
+                self._iter_cached(feed, fmt, before) if self.options.cache else self._iter_text(feed, fmt, before)
+            ):
                 examples += len(batch)
                 yield batch
         if examples == 0:
             raise InputError(f"{feed.title}: is empty, or has comments only: there are no examples in it.")
 
-    def _text(self, feed: TextSource, fmt: Format, lines: int) -> Iterator[Batch]:
+    def _iter_text(self, feed: TextSource, fmt: Format, lines: int) -> Iterator[FileBatch]:
         """Yield batches of the text; `lines` is the number of lines that were skipped at the beginning."""
         pieces = fmt.pieces(feed, self.options.block)
 
@@ -271,10 +273,10 @@ class DataReader:
         for block, parsed in results:
             self._judge(parsed.problems, feed.title, lines)
             if len(parsed.keys):
-                yield self._batch(fmt, block, parsed, feed.title, lines)
+                yield self._build_batch(fmt, block, parsed, feed.title, lines)
             lines += parsed.lines
 
-    def _cached(self, feed: TextSource, fmt: Format, lines: int) -> Iterator[Batch]:
+    def _iter_cached(self, feed: TextSource, fmt: Format, lines: int) -> Iterator[FileBatch]:
         """Yield batches from the cache, or from the text while a cache is written."""
         from novikoff.data import cache
 
@@ -283,7 +285,7 @@ class DataReader:
                 "--cache is not used: the features of this file have a dictionary of names; --hash-bits 18 hashes them"
             )
             self.notes += [] if note in self.notes else [note]
-            yield from self._text(feed, fmt, lines)
+            yield from self._iter_text(feed, fmt, lines)
             return
         named = fmt.bits_used == 0 or self.options.keep_names > 0
         if named or self.options.multilabel or feed.status is None:
@@ -292,11 +294,11 @@ class DataReader:
                 " --hash-bits 0 or --keep-names, and with label sets."
             )
         if getattr(fmt, "several", False):  # detected, not requested: caches hold one label per example
-            yield from self._text(feed, fmt, lines)
+            yield from self._iter_text(feed, fmt, lines)
             return
         how = {**fmt.settings(), "unlabelled": self.options.unlabelled}
-        how |= {} if self._other_encoding() is None else {"encoding": self._other_encoding()}
-        stamp = cache.CacheKey.of(feed.status, how)
+        how |= {} if self._get_foreign_encoding() is None else {"encoding": self._get_foreign_encoding()}
+        stamp = cache.CacheKey.from_status(feed.status, how)
         already = 0
         with cache.open_cache(feed.title, stamp, lenient=self.options.bad_lines == "skip") as found:
             try:
@@ -309,15 +311,15 @@ class DataReader:
                 pass
         yield from self._write_cache(feed, fmt, lines, stamp, already)
 
-    def _from_cache(self, found: cache.CacheReader, title: str, lines: int) -> Iterator[Batch]:
+    def _from_cache(self, found: cache.CacheReader, title: str, lines: int) -> Iterator[FileBatch]:
         known = found.state in self._verified_caches
 
         def do(place: cache.RecordBuffer) -> ParsedBlock:
-            return found.parsed(place, known=known)
+            return found.parse_record(place, known=known)
 
         for parsed in run_in_order(self._get_cache_slots(), found.take, do):
             table = isinstance(parsed.rows, Dense)
-            yield Batch(parsed.rows, parsed, title, lines, parsed.features, table=table)
+            yield FileBatch(parsed.rows, parsed, title, lines, parsed.features, table=table)
             lines += parsed.lines
         self._verified_caches.add(found.state)
         self.bad.update(found.bad)
@@ -333,18 +335,18 @@ class DataReader:
 
     def _write_cache(
         self, feed: TextSource, fmt: Format, lines: int, stamp: cache.CacheKey, already: int
-    ) -> Iterator[Batch]:
+    ) -> Iterator[FileBatch]:
         """Yield batches of the text while a cache is written, but not the `already` examples from a damaged cache."""
         from novikoff.data import cache
 
         bad = self.bad.copy()
-        self._used.append(self._used_slots())
+        self._used.append(self._list_used_slots())
         for place in self._places(fmt, feed.size):
             place.parser.used[:] = 0  # collect the slots of this file only
         writer = cache.CacheWriter(feed.title, stamp)
         complete = False
         try:
-            for batch in self._text(feed, fmt, lines):
+            for batch in self._iter_text(feed, fmt, lines):
                 # Lines of blocks without examples, which make no record, are counted with the next record.
                 parsed, skipped = batch.parsed, batch.lines_before - lines
                 late = parsed._replace(line_of=parsed.line_of + skipped, lines=parsed.lines + skipped)
@@ -375,7 +377,7 @@ class DataReader:
     def _threads(self) -> int:
         return self.options.threads or min(len(os.sched_getaffinity(0)), MAX_THREADS)
 
-    def _used_slots(self) -> NDArray[np.uint64]:
+    def _list_used_slots(self) -> NDArray[np.uint64]:
         return _merge_bitsets([*(place.parser.used for place in self._made), *self._used])
 
     def _open(self, feed: TextSource) -> int:
@@ -390,7 +392,10 @@ class DataReader:
             collisions = "max" if prefers_max else self.options.collisions
             self.format = kind.from_options(replace(self.options, collisions=collisions), head, feed.title)
             self.format_from_this_run = not self.options.unlabelled
-            self.doubts += [*formats.find_format_doubts(feed.title, name, self.options.format), *self.format.doubts()]
+            self.doubts += [
+                *formats.find_format_doubts(feed.title, name, self.options.format),
+                *self.format.find_doubts(),
+            ]
         else:
             head = _read_head(feed, head, type(self.format))
         doubt = f"{feed.title} is not UTF-8 text: it may be --encoding latin-1."
@@ -409,7 +414,7 @@ class DataReader:
             raise InputError(f"{title}:{lines + first.line + 1}: {first.sentence}")
         self.bad.update(p.reason for p in problems)
 
-    def _batch(self, fmt: Format, block: TextBlock, parsed: ParsedBlock, title: str, lines: int) -> Batch:
+    def _build_batch(self, fmt: Format, block: TextBlock, parsed: ParsedBlock, title: str, lines: int) -> FileBatch:
         rows, features = parsed.rows, parsed.features
         if len(parsed.hashes) and isinstance(rows, Sparse):
             used = parsed.hashes[: int(rows.starts[-1])]
@@ -419,12 +424,12 @@ class DataReader:
 
             if fmt.bits_used != 0:
                 if self._slot_names is not None:
-                    self._slot_names.note(rows, used, name_of)
+                    self._slot_names.keep_names(rows, used, name_of)
             else:
                 if self._columns is None:
                     self.names = FeatureNames() if self.names is None else self.names
                     self._columns = ColumnDictionary(self.names)
-                rows = self._columns.of(rows, used, name_of)
+                rows = self._columns.number_columns(rows, used, name_of)
                 features = len(self._columns.names)
                 if features > MAX_DICTIONARY_NAMES and self.options.hash_bits is None and self.format_from_this_run:
                     raise TooManyNamesError(
@@ -432,7 +437,7 @@ class DataReader:
                         f" {DEFAULT_HASH_BITS} hashes them"
                         " into a model of fixed size, --hash-bits 0 keeps all of their names."
                     )
-        return Batch(rows, parsed, title, lines, features, block.text_bytes_read, isinstance(rows, Dense))
+        return FileBatch(rows, parsed, title, lines, features, block.text_bytes_read, isinstance(rows, Dense))
 
 
 def _read_head(feed: TextSource, head: bytes, kind: Any) -> bytes:
@@ -442,7 +447,7 @@ def _read_head(feed: TextSource, head: bytes, kind: Any) -> bytes:
     while len(head) < BLOCK_BYTES:
         if (
             feed.waits is not None
-            and kind.enough(head)
+            and kind.is_sufficient(head)
             and not select.select([feed.waits], [], [], kind.pipe_wait_seconds)[0]
         ):
             break
@@ -474,7 +479,7 @@ def check_sources(titles: list[str]) -> None:
             raise InputError(f"{title}: no such file, and no built-in stream of that name (there are {known}).")
 
 
-def _load_builtin(title: str) -> Batch:
+def _load_builtin(title: str) -> FileBatch:
     rows, labels, width = datasets.load_builtin_dataset(title)
     codes = {label: k for k, label in enumerate(dict.fromkeys(labels.tolist()))}
     parsed = ParsedBlock(
@@ -489,14 +494,14 @@ def _load_builtin(title: str) -> Batch:
         hashes=buffers.zeros(0, "uint64"),
         spans=buffers.zeros((0, 4), "int64"),
     )
-    return Batch(rows, parsed, title, 0, width, table=True)
+    return FileBatch(rows, parsed, title, 0, width, table=True)
 
 
-def _has_queries(batch: Batch) -> bool:
+def _has_queries(batch: FileBatch) -> bool:
     return batch.parsed.groups is not None and bool(batch.parsed.groups.max() >= 0)
 
 
-def read_first_labels(batch: Batch) -> list[Any]:
+def read_first_labels(batch: FileBatch) -> list[Any]:
     """Return the labels of the first examples that have one; those of several labels are lists, or left out."""
     found: list[Any] = []
     for i in range(min(len(batch), MAX_COUNTED_LABELS)):

@@ -31,7 +31,7 @@ SUPPORTED_LEARNERS = ("Perceptron", "MarginPerceptron", "PNormPerceptron", "Bala
 MIXED_COUNT_PREFIX = "M = Σ_n Σ_i μ_{i,n}·M_{i,n}: "
 
 
-def with_mixed_counts(model: Any, ledger: DistributedLedger) -> Any:
+def replace_counts_by_mixture(model: Any, ledger: DistributedLedger) -> Any:
     """Return a copy of the model whose ledger has the mixed energy and the number of examples weighted in the data.
 
     If the bounds of its learner hold for distributed runs, `bounds` of the copy bounds the mixed mistakes M.
@@ -39,13 +39,13 @@ def with_mixed_counts(model: Any, ledger: DistributedLedger) -> Any:
     twin = deserialize_model(serialize_model(model))
     counters = state_of(twin).ledger.book
     counters.counts[WEIGHTED] = ledger.weighted
-    counters.sums[ENERGY] = round_up(ledger.mixed("energy"))
+    counters.sums[ENERGY] = round_up(ledger.mixture_sum("energy"))
     return twin
 
 
 def derive_bounds(model: Any, ledger: DistributedLedger) -> Sequence[Bound]:
     """Return the bounds that hold for a distributed run. A run on one shard has all bounds of the learner."""
-    twin, inner = with_mixed_counts(model, ledger), inner_learner_of(model)
+    twin, inner = replace_counts_by_mixture(model, ledger), inner_learner_of(model)
     if ledger.shards == 1:
         return tuple(twin.bounds())
     constant = type(inner).__name__ == "SGD" and inner.schedule == "constant"

@@ -23,7 +23,7 @@ from novikoff.certificates.search.witness_selection import NamedWitness
 from novikoff.certificates.spaces.base import find_space
 from novikoff.data.formats.base import ReadOptions
 from novikoff.distributed import measure, worker_tasks
-from novikoff.distributed.bounds import derive_bounds, with_mixed_counts
+from novikoff.distributed.bounds import derive_bounds, replace_counts_by_mixture
 from novikoff.distributed.compatibility import prepare_model
 from novikoff.distributed.coordinator import Plan, run_rounds
 from novikoff.distributed.dask_executor import DaskExecutor, compute_locally, current_client
@@ -31,7 +31,7 @@ from novikoff.distributed.executor import Executor, LocalExecutor
 from novikoff.distributed.inputs import make_shards
 from novikoff.distributed.ledger import DistributedLedger
 from novikoff.distributed.mixture_weights import MIXING_RULES
-from novikoff.distributed.shards import FileShard, Shard, changed_reading_options
+from novikoff.distributed.shards import FileShard, Shard, find_changed_options
 from novikoff.distributed.shared_names import share_names
 from novikoff.distributed.witness_search import find_witnesses, run_on_shards
 from novikoff.errors import InputError, NovikoffError
@@ -52,7 +52,7 @@ def build_certificate(
 ) -> Certificate:
     """Return the certificate of a finished run."""
     message, bounds = worker_tasks.serialize_model(model), derive_bounds(model, ledger)
-    twin = with_mixed_counts(model, ledger)
+    twin = replace_counts_by_mixture(model, ledger)
     found, target = find_witnesses(executor, shards, message, twin, bounds, ledger.shard_weights(), search_effort)
     return Certificate(_build_document(executor, shards, plan, model, ledger, bounds, found, target, delta))
 
@@ -113,8 +113,8 @@ class _MixedCounts:
     """Mistakes and updates weighted by μ, rounded up."""
 
     def __init__(self, ledger: DistributedLedger) -> None:
-        self.mistakes = measure.round_up(ledger.mixed("mistakes"))
-        self.updates = measure.round_up(ledger.mixed("updates"))
+        self.mistakes = measure.round_up(ledger.mixture_sum("mistakes"))
+        self.updates = measure.round_up(ledger.mixture_sum("updates"))
 
 
 def describe_data(executor: Executor, shards: Sequence[Shard], plan: Plan) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def describe_data(executor: Executor, shards: Sequence[Shard], plan: Plan) -> di
 
     first = shards[0]
     classes = None if plan.classes is None else list(plan.classes)
-    changed_options = changed_reading_options(first.options) if isinstance(first, FileShard) else {}
+    changed_options = find_changed_options(first.options) if isinstance(first, FileShard) else {}
     found = {
         "shards": executor.run_with_retry(ask),
         "reading": changed_options,

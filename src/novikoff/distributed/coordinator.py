@@ -171,7 +171,7 @@ def build_initial_model(executor: Executor, shards: Sequence[Shard], plan: Plan)
 def _summarize_shards(
     executor: Executor, shards: Sequence[Shard], message: bytes, *, all_labels: bool
 ) -> list[ShardSummary]:
-    def look() -> list[Any]:
+    def summarize_all() -> list[Any]:
         shared = executor.share(message)
         called = [
             executor.call(worker_tasks.summarize_shard, shard, executor.data(k), shared, all_labels)
@@ -179,7 +179,7 @@ def _summarize_shards(
         ]
         return executor.results(called)
 
-    looks: list[ShardSummary] = executor.run_with_retry(look)
+    looks: list[ShardSummary] = executor.run_with_retry(summarize_all)
     return looks
 
 
@@ -243,10 +243,10 @@ class _RoundLoop:
         self.chain = 0
         """Number of consecutive rounds that started with a model that only workers have."""
 
-    def next(self, message: bytes, *, more: bool) -> RoundResult:
+    def run_round(self, message: bytes, *, more: bool) -> RoundResult:
         """Run the round after this model; `more` says that another round will follow."""
 
-        def once() -> RoundResult:
+        def run_next() -> RoundResult:
             now, later = self.begun, None
             self.begun = None  # a failed round is restarted from the model
             if now is None:
@@ -257,7 +257,7 @@ class _RoundLoop:
             self.begun = later
             return turn
 
-        done: RoundResult = self.engine.run_with_retry(once)
+        done: RoundResult = self.engine.run_with_retry(run_next)
         self._check_fingerprints(done.fingerprints)
         return done
 
@@ -289,7 +289,7 @@ def run_rounds(
         ledger, message = done
     rounds = _RoundLoop(executor, shards, plan.mixing)
     while len(ledger.rounds) < plan.rounds:
-        now = rounds.next(message, more=len(ledger.rounds) + 1 < plan.rounds)
+        now = rounds.run_round(message, more=len(ledger.rounds) + 1 < plan.rounds)
         message = now.message
         ledger.rounds.append(now.done)
         if on_round is not None:

@@ -80,7 +80,7 @@ def _encode_array(array: NDArray[Any], base: NDArray[Any] | None) -> tuple[dict[
         return {}, [array.tobytes()]
     under = _fit_base(base, array.dtype, array.shape)
     rows = len(array)
-    differs = (_as_bits(array) != _as_bits(under)).reshape(rows, -1).any(axis=1)
+    differs = (_view_as_bits(array) != _view_as_bits(under)).reshape(rows, -1).any(axis=1)
     changed = int(np.count_nonzero(differs))
     if changed * (4 + array.nbytes // rows) >= array.nbytes:
         return {}, [array.tobytes()]
@@ -97,6 +97,6 @@ def _fit_base(base: NDArray[Any] | None, dtype: Any, shape: tuple[int, ...]) -> 
     return under
 
 
-def _as_bits(array: NDArray[Any]) -> NDArray[Any]:
+def _view_as_bits(array: NDArray[Any]) -> NDArray[Any]:
     """Return the array as integers for bitwise comparison: −0 differs from 0, and NaN equals NaN."""
     return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "f" else array

@@ -20,7 +20,7 @@ from novikoff.distributed.executor import Executor, LocalExecutor
 from novikoff.distributed.inputs import ShardedInput, make_shards
 from novikoff.distributed.ledger import DistributedLedger
 from novikoff.distributed.mixture_weights import MIXING_RULES
-from novikoff.distributed.shards import FileShard, changed_reading_options
+from novikoff.distributed.shards import FileShard, find_changed_options
 from novikoff.distributed.shared_names import share_names
 from novikoff.errors import DefaultLearnerWarning, SortedLabelsWarning, build_not_fitted_error, find_user_stacklevel
 from novikoff.learner_registry import name_of
@@ -216,7 +216,7 @@ def _describe_run(plan: Plan, given: ShardedInput) -> dict[str, Any]:
         "settings": settings,
         "mixing": plan.mixing,
         "shards": [shard.name for shard in given.shards],
-        "reading": changed_reading_options(first.options) if isinstance(first, FileShard) else None,
+        "reading": find_changed_options(first.options) if isinstance(first, FileShard) else None,
         "positive": plan.positive,
         "classes": None if plan.classes is None else [str(label) for label in plan.classes],
     }

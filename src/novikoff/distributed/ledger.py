@@ -45,7 +45,7 @@ class Round(NamedTuple):
     shares: tuple[Fraction, ...]
     """μ of each shard."""
 
-    def mixed(self, name: str) -> Fraction:
+    def mixture_sum(self, name: str) -> Fraction:
         """Return Σ μ_i·record_i.name without rounding."""
         parts = zip(self.shares, self.records, strict=True)
         return sum((share * Fraction(getattr(record, name)) for share, record in parts), Fraction(0))
@@ -82,9 +82,9 @@ class DistributedLedger:
         """Number of examples whose sample weight in the data is not 1."""
         return sum(record.weighted for record in self._iter_records())
 
-    def mixed(self, name: str) -> Fraction:
+    def mixture_sum(self, name: str) -> Fraction:
         """Return Σ μ·mistakes (or updates, energy, loss) over rounds and shards, which the theorems bound."""
-        return sum((one.mixed(name) for one in self.rounds), Fraction(0))
+        return sum((one.mixture_sum(name) for one in self.rounds), Fraction(0))
 
     def shard_weights(self) -> list[Fraction]:
         """Return Σ_n μ_{i,n} of each shard, the weight of a loss on it."""
@@ -115,7 +115,7 @@ class DistributedLedger:
     def __repr__(self) -> str:
         return (
             f"DistributedLedger(rounds={len(self.rounds)}, shards={self.shards}, examples={self.examples},"
-            f" mistakes={self.mistakes}, mixed_mistakes={float(self.mixed('mistakes')):g})"
+            f" mistakes={self.mistakes}, mixed_mistakes={float(self.mixture_sum('mistakes')):g})"
         )
 
 

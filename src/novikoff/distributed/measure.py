@@ -29,7 +29,7 @@ from novikoff.distributed.worker_tasks import deserialize_model
 
 def describe_shard(shard: Shard, data: Pairs | None) -> dict[str, Any]:
     """Return the digest of a shard's content."""
-    return shard.about(data)
+    return shard.digest(data)
 
 
 def sample_shard(shard: Shard, data: Pairs | None, message: bytes, room: int) -> Any:
@@ -99,7 +99,7 @@ def combine_measurements(shards: Sequence[Any], counts: Sequence[Fraction]) -> A
     there = [one for one in shards if one.examples]
     first: WitnessMeasurement = shards[0]
 
-    def total(values: Sequence[float]) -> float:
+    def sum_up(values: Sequence[float]) -> float:
         raised = 1.0 + (len(values) + 64.0) * MACHINE_EPSILON
         return math.fsum(round_up(c) * value for c, value in zip(counts, values, strict=True)) * raised
 
@@ -109,10 +109,10 @@ def combine_measurements(shards: Sequence[Any], counts: Sequence[Fraction]) -> A
         squared_radius=max(one.squared_radius for one in shards),
         largest=max(one.largest for one in shards),
         margin=min((one.margin for one in there), default=0.0),
-        hinge=total([one.hinge for one in shards]),
-        logistic=total([one.logistic for one in shards]),
-        squared=total([one.squared for one in shards]),
-        slacks={width: total([one.slacks[width] for one in shards]) for width in first.slacks},
+        hinge=sum_up([one.hinge for one in shards]),
+        logistic=sum_up([one.logistic for one in shards]),
+        squared=sum_up([one.squared for one in shards]),
+        slacks={width: sum_up([one.slacks[width] for one in shards]) for width in first.slacks},
     )
 
 

@@ -30,9 +30,9 @@ def read_first_labels(names: Sequence[str], options: ReadOptions, client: Any) -
     shards = make_shards(list(names), None, options, None).shards
     executor, message = DaskExecutor(client), worker_tasks.serialize_model(Kesler())
 
-    def look() -> Any:
+    def summarize() -> Any:
         return executor.results(
             [executor.call(worker_tasks.summarize_shard, shards[0], None, executor.share(message), False)]
         )[0]
 
-    return tuple(executor.run_with_retry(look).labels)
+    return tuple(executor.run_with_retry(summarize).labels)

@@ -96,7 +96,7 @@ class Shard(Protocol):
     @property
     def name(self) -> str: ...
 
-    def about(self, data: Pairs | None) -> dict[str, Any]:
+    def digest(self, data: Pairs | None) -> dict[str, Any]:
         """Return a digest of the whole content."""
 
     def mark(self, data: Pairs | None) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Shard(Protocol):
     def fingerprint(self) -> Fingerprint | None:
         """Return the current fingerprint of its file; None if it is not a file."""
 
-    def look(self, model: OnlineClassifier, data: Pairs | None, *, all_labels: bool) -> ShardSummary:
+    def summarize(self, model: OnlineClassifier, data: Pairs | None, *, all_labels: bool) -> ShardSummary:
         """Read its first block, or all of it for `all_labels`, and return its properties."""
 
     def learn(self, model: OnlineClassifier, data: Pairs | None) -> bool:
@@ -130,10 +130,10 @@ class FileShard:
     def name(self) -> str:
         return self.title
 
-    def about(self, data: Pairs | None) -> dict[str, Any]:
+    def digest(self, data: Pairs | None) -> dict[str, Any]:
         from novikoff.certificates.data_source import FileSource
 
-        return dict(FileSource([self.title], self.options).about()["files"][0])
+        return dict(FileSource([self.title], self.options).describe()["files"][0])
 
     def mark(self, data: Pairs | None) -> dict[str, Any]:
         """Return its length and a digest of both ends. Reading all of it would take as long as a round."""
@@ -161,9 +161,9 @@ class FileShard:
         place = about.st_dev, about.st_ino, about.st_mtime_ns
         return Fingerprint(identify_machine(), *place, about.st_size, digest.hexdigest())
 
-    def look(self, model: OnlineClassifier, data: Pairs | None, *, all_labels: bool) -> ShardSummary:
+    def summarize(self, model: OnlineClassifier, data: Pairs | None, *, all_labels: bool) -> ShardSummary:
         """Read the first block, or all of it for `all_labels`, and return the properties of the shard."""
-        reading = self._reading(model)
+        reading = self._open_reader(model)
         reader = internals.build_label_reader(
             model, internals.build_empty_labels(model), Counter() if self.options.bad_lines == "skip" else None
         )
@@ -179,9 +179,9 @@ class FileShard:
             kind, width = first.rows.values.dtype.name, first.features if first.table else 0
             labels: tuple[Any, ...] = ()
             if self.positive is None and not several:
-                reader.of(first)
+                reader.encode(first)
                 for batch in batches if all_labels else ():
-                    reader.of(batch)
+                    reader.encode(batch)
                 labels = tuple(getattr(reader.labels, "sides", None) or reader.labels.known())
             return ShardSummary(
                 self.title, labels, width, kind, reading.columns(self.title), reading.settings(), several
@@ -196,16 +196,16 @@ class FileShard:
         return FirstExamples(reading.description or {}, reading.notes, reading.doubts)
 
     def learn(self, model: OnlineClassifier, data: Pairs | None) -> bool:
-        training = internals.build_file_trainer(model, self._reading(model), positive=self.positive)
+        training = internals.build_file_trainer(model, self._open_reader(model), positive=self.positive)
         with reserve_work_arrays():
             for _ in training.learn_pass():
                 pass
         return self.positive is None or bool(training.saw_positive_label())
 
     def iter_encoded(self, model: OnlineClassifier, data: Pairs | None) -> Iterator[tuple[Rows, Any]]:
-        yield from internals.iter_encoded_files(model, self._reading(model))
+        yield from internals.iter_encoded_files(model, self._open_reader(model))
 
-    def _reading(self, model: OnlineClassifier) -> DataReader:
+    def _open_reader(self, model: OnlineClassifier) -> DataReader:
         """Return a reader of the file, by default with one thread: other shards use the other processors."""
         self._check_exists()
         reading = DataReader([self.title], replace(self.options, threads=self.options.threads or 1))
@@ -257,19 +257,19 @@ class BatchShard:
 
     name: str
 
-    def about(self, data: Pairs | None) -> dict[str, Any]:
+    def digest(self, data: Pairs | None) -> dict[str, Any]:
         from novikoff.certificates.data_source import ArraySource
 
         with self._error_context():
-            return {"batches": [ArraySource(X, y).about()["arrays"] for X, y in self._pairs(data)]}
+            return {"batches": [ArraySource(X, y).describe()["arrays"] for X, y in self._pairs(data)]}
 
     def mark(self, data: Pairs | None) -> dict[str, Any]:
-        return self.about(data)
+        return self.digest(data)
 
     def fingerprint(self) -> Fingerprint | None:
         return None
 
-    def look(self, model: OnlineClassifier, data: Pairs | None, *, all_labels: bool) -> ShardSummary:
+    def summarize(self, model: OnlineClassifier, data: Pairs | None, *, all_labels: bool) -> ShardSummary:
         labels: dict[Any, None] = {}
         found: list[validation.ValidatedBatch] = []
         with self._error_context():
@@ -333,7 +333,7 @@ class _ShardErrorContext:
             raise InputError(f"{self.name}: {problem}") from None
 
 
-def changed_reading_options(options: ReadOptions) -> dict[str, Any]:
+def find_changed_options(options: ReadOptions) -> dict[str, Any]:
     """Return the reading options that differ from the default and affect the result."""
     unsaid = asdict(ReadOptions())
     changed_options = {name: value for name, value in asdict(options).items() if value != unsaid[name]}

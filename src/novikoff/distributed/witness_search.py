@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from novikoff.base.internals import require_state
-from novikoff.certificates.certificate import compute_search_budget, no_examples_error
+from novikoff.certificates.certificate import build_no_examples_error, compute_search_budget
 from novikoff.certificates.multiclass_sample import MulticlassSample, join_codes, join_rows, mark_included
 from novikoff.certificates.sampling import MAX_SAMPLE_TERMS, split_in_halves
 from novikoff.certificates.search import target_concepts
@@ -48,7 +48,7 @@ def find_witnesses(
     samples = run_on_shards(executor, shards, measure.sample_shard, message, max_terms)
     there = [(one, count) for one, count in zip(samples, counts, strict=True) if one is not None]
     if not there:
-        raise no_examples_error()
+        raise build_no_examples_error()
     is_complete = all(one.total == len(one.labels) for one, _ in there)
     total = max(1, math.ceil(sum(one.total * count for one, count in there)))
     space = find_space(model)
@@ -89,10 +89,10 @@ def _find_target(model: Any, bounds: Sequence[Bound], sample: BinarySample) -> M
 def run_on_shards(executor: Executor, shards: Sequence[Shard], task: Any, message: bytes, *more: Any) -> list[Any]:
     """Run a task on each shard and return the results."""
 
-    def all_of_them() -> list[Any]:
+    def submit_all() -> list[Any]:
         shared = executor.share(message)
         called = [executor.call(task, shard, executor.data(k), shared, *more) for k, shard in enumerate(shards)]
         return executor.results(called)
 
-    results: list[Any] = executor.run_with_retry(all_of_them)
+    results: list[Any] = executor.run_with_retry(submit_all)
     return results

@@ -95,7 +95,7 @@ def names(shard: FileShard, settings: dict[str, Any]) -> list[str] | None:
 
 
 def summarize_shard(shard: Shard, data: Pairs | None, message: bytes, all_labels: bool) -> ShardSummary:
-    return shard.look(deserialize_model(message), data, all_labels=all_labels)
+    return shard.summarize(deserialize_model(message), data, all_labels=all_labels)
 
 
 def train_shard(shard: Shard, data: Pairs | None, start: bytes, alone: bool) -> ShardTraining:
@@ -141,7 +141,7 @@ def sum_deltas(start: bytes, ends: Sequence[ShardTraining], shares: Sequence[flo
         features = max(features, state.features)
         ledgers.append(state.ledger)
         tallies.append(_column_counts(model))
-        others += _other_labels(model)
+        others += _collect_rest_labels(model)
         if share != 0.0:
             _grow(first, features)
             _grow(model, features)
@@ -232,7 +232,7 @@ def _column_counts(model: Any) -> list[NDArray[np.int64]]:
     ]
 
 
-def _other_labels(model: Any) -> list[list[str]]:
+def _collect_rest_labels(model: Any) -> list[list[str]]:
     """Return the labels seen by a shard if one label is learned against all others; otherwise nothing."""
     labels = state_of(model).labels
     return [[labels.rest, labels.negative]] if getattr(labels, "rest", "") else []

@@ -35,7 +35,7 @@ from novikoff.errors import InputError, WeightOverflowError
 from novikoff.kernels.bytecode import compile_kernel
 from novikoff.kernels.expression import Precomputed
 from novikoff.kernels.gram import compute_kernel_values, to_canonical_sparse, to_dense
-from novikoff.kernels.parser import as_kernel, from_plain_data, to_plain_data
+from novikoff.kernels.parser import from_plain_data, to_kernel, to_plain_data
 from novikoff.kernels.support_set import compute_sq_norms, pad_to_panels, should_use_panels
 from novikoff.ledger import Ledger
 from novikoff.memory_limit import Growth
@@ -102,9 +102,9 @@ class KernelClassifier(OnlineClassifier):
 
     def with_kernel(self, kernel: Any) -> None:
         """Set the kernel again if it contains a Python function, after the model was loaded from a file."""
-        if to_plain_data(as_kernel(kernel)) != to_plain_data(as_kernel(self.kernel)):
+        if to_plain_data(to_kernel(kernel)) != to_plain_data(to_kernel(self.kernel)):
             raise InputError(
-                f"The model was learned with the kernel {as_kernel(self.kernel)}, not {as_kernel(kernel)}."
+                f"The model was learned with the kernel {to_kernel(self.kernel)}, not {to_kernel(kernel)}."
             )
         self.kernel = kernel
         if self._state is not None:
@@ -130,7 +130,7 @@ class KernelClassifier(OnlineClassifier):
     def _run_pass(
         self, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], *, known: bool = False
     ) -> int:
-        if isinstance(as_kernel(self.kernel), Precomputed):
+        if isinstance(to_kernel(self.kernel), Precomputed):
             raise InputError("A precomputed kernel is learned by fit or partial_fit from the whole Gram matrix.")
         labelled_rows = self._measured(
             state, rows, signs, weights
@@ -148,10 +148,10 @@ class KernelClassifier(OnlineClassifier):
         options = KernelOptions(
             float(self.margin), TIE_SIGNS[self.tie], self._votes(), budget, float(self.max_memory_mb) * 1e6, *sizes
         )
-        return KernelTraining(state, as_kernel(self.kernel), options, self.drop)
+        return KernelTraining(state, to_kernel(self.kernel), options, self.drop)
 
     def _check_square(self, rows: Rows, state: Any) -> None:
-        if isinstance(as_kernel(self.kernel), Precomputed) and count_rows(rows) != state.features:
+        if isinstance(to_kernel(self.kernel), Precomputed) and count_rows(rows) != state.features:
             raise InputError(
                 "Precomputed matrix must be a square matrix: a Gram matrix to learn from has a row and a column for"
                 f" each example, but there are {count_rows(rows)} rows and {state.features} columns."
@@ -171,7 +171,7 @@ class KernelClassifier(OnlineClassifier):
         terms, squares = self._to_sparse_rows(state, rows, state.features)
         if not state.dual.counts[N_SUPPORT]:
             count = int(terms.starts[-1] - terms.starts[0])
-            if isinstance(as_kernel(self.kernel), Precomputed):
+            if isinstance(to_kernel(self.kernel), Precomputed):
                 count = count_rows(rows)  # examples are stored as sparse terms
             kept = build_empty_expansion(
                 state.features, state.kind, panels=should_use_panels(state.features, count_rows(rows), count)
@@ -210,7 +210,7 @@ class KernelClassifier(OnlineClassifier):
     def _build_scorer(self, *, known: bool = False) -> Callable[[Rows], NDArray[np.float64]]:
         """Return a scorer of batches. Unseen features count in ‖x‖² only."""
         state: Any = self._require_fitted()
-        program, asked = compile_kernel(as_kernel(self.kernel))
+        program, asked = compile_kernel(to_kernel(self.kernel))
         how, tie = HYPOTHESIS_CODES[self._prediction_mode()], TIE_SIGNS[self.tie]
 
         def of(rows: Rows) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from novikoff.core.kernel.expansion import N_DROPPED, N_ENTRIES, N_SUPPORT, NEW_
 from novikoff.dual.kernel_base import KernelClassifier
 from novikoff.errors import InputError
 from novikoff.kernels.expression import Kernel
-from novikoff.kernels.parser import as_kernel
+from novikoff.kernels.parser import to_kernel
 from novikoff.linear.perceptron import perceptron_bounds
 from novikoff.theory.bound_declaration import Bound, Evidence
 
@@ -108,7 +108,7 @@ class KernelPerceptron(KernelClassifier):
         self.random_state = random_state
 
     def _check_settings(self) -> None:
-        as_kernel(self.kernel)
+        to_kernel(self.kernel)
         check_bool(vote=self.vote)
         check_non_negative(margin=self.margin)
         check_choice(("positive", "negative"), tie=self.tie)
@@ -186,4 +186,4 @@ class KernelPerceptron(KernelClassifier):
     def describe(self) -> str:
         dropped = f", {self.n_dropped_:,} dropped" if self.n_dropped_ else ""
         size = f"{self.memory_bytes_ / 1e6:,.2f} MB"
-        return f"{self.n_support_:,} examples are kept{dropped}, {size}, kernel {as_kernel(self.kernel)}."
+        return f"{self.n_support_:,} examples are kept{dropped}, {size}, kernel {to_kernel(self.kernel)}."

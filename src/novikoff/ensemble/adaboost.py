@@ -185,9 +185,10 @@ class AdaBoost(Ensemble, VotingEnsemble):
         if found.perfect:
             return 0.0
         highs = [
-            boosting.not_below(error, rounds=t, votes=sum(found.votes[:t])) for t, error in enumerate(found.errors)
+            boosting.compute_error_share_bound(error, rounds=t, votes=sum(found.votes[:t]))
+            for t, error in enumerate(found.errors)
         ]
-        return boosting.allowed(errors=highs, votes=found.votes)
+        return boosting.compute_error_bound(errors=highs, votes=found.votes)
 
     def _extra_schema(self) -> Schema:
         return Schema(

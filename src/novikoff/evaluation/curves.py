@@ -31,7 +31,7 @@ class AucEstimate(NamedTuple):
     """The ends of an asymptotic interval (DeLong, DeLong and Clarke-Pearson 1988, on the logit scale)."""
 
 
-def _blocks(scores: Scores) -> Iterator[Scores]:
+def _iter_blocks(scores: Scores) -> Iterator[Scores]:
     for start in range(0, len(scores), BLOCK_ROWS):
         yield np.asarray(scores[start : start + BLOCK_ROWS])
 
@@ -51,7 +51,7 @@ def auc(positives: Scores, negatives: Scores) -> float | None:
     """
     if not len(positives) or not len(negatives):
         return None
-    return math.fsum(float(_placements(block, negatives).sum()) for block in _blocks(positives)) / len(positives)
+    return math.fsum(float(_placements(block, negatives).sum()) for block in _iter_blocks(positives)) / len(positives)
 
 
 def auc_with_interval(positives: Scores, negatives: Scores, delta: float = 0.05) -> AucEstimate | None:
@@ -64,7 +64,7 @@ def auc_with_interval(positives: Scores, negatives: Scores, delta: float = 0.05)
 
 
 def _variance_of_mean(scores: Scores, others: Scores, mean: float) -> float:
-    squares = math.fsum(float(np.square(_placements(block, others) - mean).sum()) for block in _blocks(scores))
+    squares = math.fsum(float(np.square(_placements(block, others) - mean).sum()) for block in _iter_blocks(scores))
     return squares / (len(scores) - 1) / len(scores)
 
 
@@ -92,7 +92,7 @@ def average_precision(positives: Scores, negatives: Scores) -> float | None:
     if not len(positives):
         return None
     total = []
-    for block in _blocks(positives):  # equal scores have equal precision
+    for block in _iter_blocks(positives):  # equal scores have equal precision
         true_positives = len(positives) - np.searchsorted(positives, block, "left")
         false_positives = len(negatives) - np.searchsorted(negatives, block, "left")
         total.append(float((true_positives / (true_positives + false_positives)).sum()))

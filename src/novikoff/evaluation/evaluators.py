@@ -148,7 +148,7 @@ class ClassificationEvaluator:
         )
 
     def _score_figures(self) -> dict[str, Any]:
-        negatives, positives = (store.sorted() for store in self.scores)
+        negatives, positives = (store.get_sorted() for store in self.scores)
         if not len(negatives) or not len(positives):
             return {}
         roc, precision_recall = (
@@ -168,7 +168,7 @@ class ClassificationEvaluator:
             return {}
         figures: dict[str, Any] = {"log_loss": self.losses.log_loss, "brier": self.losses.brier}
         if self.is_binary:
-            negatives, positives = (store.sorted() for store in self.probabilities)
+            negatives, positives = (store.get_sorted() for store in self.probabilities)
             bins = reliability_bins(positives, negatives)
             figures |= {"reliability": bins, "calibration_error": expected_calibration_error(bins)}
         return figures

@@ -84,7 +84,7 @@ class ClassificationResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; figures that are not defined are left out."""
-        return _plain(self)
+        return _to_plain_dict(self)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class LabelSetResult:
     macro: ClassMetrics
 
     def to_dict(self) -> dict[str, Any]:
-        return _plain(self)
+        return _to_plain_dict(self)
 
 
 @dataclass(frozen=True)
@@ -119,13 +119,13 @@ class RankingResult:
     """Mean average precision."""
 
     def to_dict(self) -> dict[str, Any]:
-        return _plain(self)
+        return _to_plain_dict(self)
 
 
 Result = ClassificationResult | LabelSetResult | RankingResult
 
 
-def _plain(result: Any) -> dict[str, Any]:
+def _to_plain_dict(result: Any) -> dict[str, Any]:
     found = asdict(result, dict_factory=lambda pairs: {name: _to_plain(value) for name, value in pairs})
     return {name: value for name, value in found.items() if value is not None and value != []}
 

@@ -63,7 +63,7 @@ class ScoreStore:
             self._file.write(batch.tobytes())
         self._batches = []
 
-    def sorted(self) -> NDArray[np.float64]:
+    def get_sorted(self) -> NDArray[np.float64]:
         """Return all numbers in ascending order. Those of a file are sorted in place in a memory map, whose pages the
         operating system can write back when memory is short."""
         if self._sorted is None:

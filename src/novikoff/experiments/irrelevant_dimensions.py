@@ -39,7 +39,7 @@ def run(
     check_integer("attributes, the largest number of them that mean nothing,", attributes, 10, 10**5)
     check_integer("relevant, the number of dimensions that matter,", relevant, 1, 1000)
     check_fraction("margin", margin, inside=True)
-    X, y = linear_threshold(relevant, gamma=margin, examples=examples, random_state=random_state).whole()
+    X, y = linear_threshold(relevant, gamma=margin, examples=examples, random_state=random_state).to_arrays()
     rng = np.random.default_rng([random_state, relevant])
     points = []
     for n in geometric_sizes(1, attributes):

@@ -51,7 +51,7 @@ def run(
     epsilons = {"half": HALF_EPSILON, "epsilon": epsilon}
     points = []
     for gamma in _margin_grid(margin):
-        X, y = linear_threshold(attributes, gamma=gamma, examples=examples, random_state=random_state).whole()
+        X, y = linear_threshold(attributes, gamma=gamma, examples=examples, random_state=random_state).to_arrays()
         points.append(_run_point(X, y, gamma, epsilons))
         counts = ", ".join(f"{points[-1][key]:,}" for key in ("perceptron", *epsilons))
         tell(f"γ = {gamma:.4g}: updates {counts} (Perceptron, ε = ½, ε = {epsilon:g})")

@@ -96,10 +96,10 @@ def _build_learners(k: int, average: bool) -> dict[str, Any]:
 
 
 def _run_point(stream: RandomStream, examples: int) -> dict[str, result.Value]:
-    (X, y), truth = stream.whole(), stream.truth
+    (X, y), truth = stream.to_arrays(), stream.truth
     scores = X @ _true_weights(truth)[1:] + _true_weights(truth)[0]
     loss = float(np.maximum(0.0, 1.0 - y * scores)[:examples].sum())
-    point: dict[str, result.Value] = {"flipped": stream.flipped(examples)}
+    point: dict[str, result.Value] = {"flipped": stream.count_flipped(examples)}
     for average in (False, True):
         for key, learner in _build_learners(truth.k, average).items():
             learner.partial_fit(X[:examples], y[:examples], classes=BINARY_CLASSES)

@@ -51,7 +51,7 @@ def parse(text: str) -> e.Kernel:
     reader = _Parser(text)
     kernel = reader.sum()
     if reader.at < len(reader.tokens):
-        raise reader.problem()
+        raise reader.build_error()
     return kernel
 
 
@@ -121,11 +121,11 @@ class _Parser:
         while text[position:].strip():
             found = TOKEN.match(text, position)
             if found is None:
-                raise self.problem()
+                raise self.build_error()
             self.tokens.append(found[0].strip())
             position = found.end()
 
-    def problem(self) -> InputError:
+    def build_error(self) -> InputError:
         return InputError(
             f"kernel must be such as linear, poly:4, poly:3:1:0.5 (degree, constant, scale), rbf:0.1, conjunctions, or"
             f" made of these with +, *, ^ and exp(...), but is {self.text!r}."
@@ -140,7 +140,7 @@ class _Parser:
     def sum(self) -> e.Kernel:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self.problem()
+            raise self.build_error()
         kernel = self.product()
         while self.take("+"):
             kernel = e.Sum(kernel, self.product())
@@ -157,26 +157,26 @@ class _Parser:
     def power(self) -> e.Kernel:
         kernel = self.atom()
         while self.take("^"):
-            kernel = e.Power(kernel, self.whole())
+            kernel = e.Power(kernel, self.parse_integer())
         return kernel
 
     def atom(self) -> e.Kernel:
         if self.take("("):
-            return self.closed(self.sum())
+            return self.close(self.sum())
         if self.take("exp"):
             if not self.take("("):
-                raise self.problem()
-            return e.Exp(self.closed(self.sum()))
+                raise self.build_error()
+            return e.Exp(self.close(self.sum()))
         if self.at < len(self.tokens) and self.tokens[self.at][0] in "0123456789.":
             return e.Constant(self.number())
-        return self.named()
+        return self.parse_named()
 
-    def closed(self, kernel: e.Kernel) -> e.Kernel:
+    def close(self, kernel: e.Kernel) -> e.Kernel:
         if not self.take(")"):
-            raise self.problem()
+            raise self.build_error()
         return kernel
 
-    def named(self) -> e.Kernel:
+    def parse_named(self) -> e.Kernel:
         for name, kernel in NAMED_KERNELS.items():
             if self.take(name):
                 return kernel
@@ -189,10 +189,10 @@ class _Parser:
             return e.Rbf(self.number())
         elif self.take("poly", "polynomial") and self.take(":"):
             return self.polynomial()
-        raise self.problem()
+        raise self.build_error()
 
     def polynomial(self) -> e.Kernel:
-        degree, more = self.whole(), list[float]()
+        degree, more = self.parse_integer(), list[float]()
         while len(more) < 2 and self.take(":"):
             more.append(self.number())
         return e.Polynomial(degree, *more)
@@ -201,14 +201,14 @@ class _Parser:
         try:
             value = float(self.tokens[self.at])
         except (IndexError, ValueError):
-            raise self.problem() from None
+            raise self.build_error() from None
         self.at += 1
         return value
 
-    def whole(self) -> int:
+    def parse_integer(self) -> int:
         value = self.number()
         if not value.is_integer():
-            raise self.problem()
+            raise self.build_error()
         return int(value)
 
 
@@ -242,7 +242,7 @@ def from_plain_data(data: Any) -> Any:
     return kernel_type(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
-def as_kernel(setting: Any) -> e.Kernel:
+def to_kernel(setting: Any) -> e.Kernel:
     """Return the kernel of a setting: an expression, a text, or a function of two tables."""
     if isinstance(setting, e.Kernel):
         return setting

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from novikoff.errors import InputError
 from novikoff.kernels import expression as e
-from novikoff.kernels.parser import as_kernel
+from novikoff.kernels.parser import to_kernel
 
 MACHINE_EPSILON = 2.0**-52
 MAX_EXAMPLES = 5000  # examples
@@ -46,7 +46,7 @@ def is_valid(kernel: Any, X: Any, *, tolerance: float | None = None) -> Validity
     >>> found.valid, bool(found.least < -1), found.vector.shape
     (False, True, (3,))
     """
-    expression = as_kernel(kernel)
+    expression = to_kernel(kernel)
     G = np.asarray(X, np.float64) if isinstance(expression, e.Precomputed) else expression(X)
     if G.ndim != 2 or G.shape[0] != G.shape[1]:
         raise InputError(f"A Gram matrix must be square, but has the shape {G.shape}.")

@@ -355,7 +355,7 @@ class QueryFileTrainer(FileTrainer):
         set_state(self.model, state)
         if taken < len(queries):
             raise InputError(
-                f"{documents.where(int(queries.starts[taken]))}: the weights grew out of range at query"
+                f"{documents.get_location(int(queries.starts[taken]))}: the weights grew out of range at query"
                 f" {state.ledger.examples + 1:,}, and nothing was saved: scale the features, lower --learning-rate, or"
                 " choose a --schedule whose steps shrink."
             )

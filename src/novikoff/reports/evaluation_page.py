@@ -111,7 +111,7 @@ def _add_differences(page: _Page, pairs: Sequence[Pair], delta: float) -> None:
     if not pairs:
         return
     rows = [Estimate(f"{a} − {b}", pair.difference, pair.interval(delta)) for a, b, pair in pairs]
-    described = "; ".join(f"{row.name}: {_signed_percent(row.value)}" for row in rows)
+    described = "; ".join(f"{row.name}: {_format_signed_percent(row.value)}" for row in rows)
     caption = (
         "Both models predict the same examples. Where the interval is left of 0, the first model is better;"
         " where it contains 0, chance explains the difference."
@@ -270,7 +270,7 @@ def _build_comparisons(pairs: Sequence[Pair], delta: float) -> Table | None:
             f"{first} − {second}",
             f"{pair.only_first_wrong:,}",
             f"{pair.only_second_wrong:,}",
-            _signed_percent(pair.difference),
+            _format_signed_percent(pair.difference),
             _interval(pair.interval(delta)),
         ]
         for first, second, pair in pairs
@@ -282,7 +282,7 @@ def _percent(value: float) -> str:
     return f"{100.0 * value:.2f} %"
 
 
-def _signed_percent(value: float) -> str:
+def _format_signed_percent(value: float) -> str:
     return f"{100.0 * value:+.2f} %"
 
 

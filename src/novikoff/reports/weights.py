@@ -34,8 +34,11 @@ def rank_features(model: Any, top: int) -> list[FeatureWeight] | None:
     many: list[str] | None = column_names_of(model) if has_columns(model) else None
     spread, name, width = _FeatureDeviations(model, weights.shape[1]), build_feature_namer(model), weights.shape[1]
     flat = weights.reshape(-1)
-    found = spread.ranked(flat, top)
-    return [spread.shown(name, j % width, float(flat[j]), None if many is None else many[j // width]) for j in found]
+    found = spread.rank(flat, top)
+    return [
+        spread.build_feature_weight(name, j % width, float(flat[j]), None if many is None else many[j // width])
+        for j in found
+    ]
 
 
 def rank_features_by_column(model: Any, top: int) -> list[FeatureWeight]:
@@ -47,8 +50,8 @@ def rank_features_by_column(model: Any, top: int) -> list[FeatureWeight]:
     spread, name = _FeatureDeviations(model, weights.shape[1]), build_feature_namer(model)
     titles, found = column_names_of(model), list[FeatureWeight]()
     for title, row in zip(titles[:top], weights, strict=False):
-        best = spread.ranked(row, max(2, top // len(titles)))
-        found += [spread.shown(name, j, float(row[j]), title) for j in best]
+        best = spread.rank(row, max(2, top // len(titles)))
+        found += [spread.build_feature_weight(name, j, float(row[j]), title) for j in best]
     return found
 
 
@@ -83,7 +86,7 @@ class _FeatureDeviations:
         if sample is not None and sample.is_recording:
             self.deviations, self.known = sample.deviations(features)
 
-    def ranked(self, weights: NDArray[np.float64], top: int) -> list[int]:
+    def rank(self, weights: NDArray[np.float64], top: int) -> list[int]:
         """Return the indices of the most important weights of one or several columns."""
         places = np.flatnonzero(weights)
         sizes = np.abs(weights[places])
@@ -91,6 +94,8 @@ class _FeatureDeviations:
         order = np.lexsort((-sizes, -importances))[: max(top, 0)]
         return [int(j) for j in places[order]]
 
-    def shown(self, name: Callable[[int], str | int], j: int, weight: float, speaks_for: str | None) -> FeatureWeight:
+    def build_feature_weight(
+        self, name: Callable[[int], str | int], j: int, weight: float, speaks_for: str | None
+    ) -> FeatureWeight:
         std = float(self.deviations[j]) if self.known[j] else None
         return FeatureWeight(name(j), weight, None if std is None else abs(weight) * std, std, speaks_for)

@@ -43,7 +43,7 @@ def training_error(*, errors: Iterable[Number], classes: int = 2) -> float:
     return min(1.0, float_above(sqrt_above(square)) if square else 0.0)
 
 
-def allowed(*, errors: Sequence[Fraction], votes: Sequence[float]) -> float:
+def compute_error_bound(*, errors: Sequence[Fraction], votes: Sequence[float]) -> float:
     """Return Π e^{−a/2}·((1−ε) + ε·e^a), rounded up and at most 1.
 
     The errors ε must not be below the true ones. A factor allows for the rounding of the sums of votes a.
@@ -57,7 +57,7 @@ def allowed(*, errors: Sequence[Fraction], votes: Sequence[float]) -> float:
     return min(1.0, float_above(total))
 
 
-def not_below(error: float, *, rounds: int, votes: float) -> Fraction:
+def compute_error_share_bound(error: float, *, rounds: int, votes: float) -> Fraction:
     """Return an upper bound on the share of weights that was computed as `error`.
 
     The weights are exponentials of sums of votes, which add up to `votes`; every sum and every exponential was

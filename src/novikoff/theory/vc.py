@@ -57,7 +57,7 @@ def shattering(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> Shatte
     if len(places) > MAX_POINTS:
         raise InputError(f"All labellings can be tried for at most {MAX_POINTS} points, got {len(places)}.")
     found: dict[Labels, object] = {}
-    for labels in _all_labellings(len(places)):
+    for labels in _iter_labellings(len(places)):
         hypothesis = known.consistent(places, labels)
         if hypothesis is None:
             return Shattering(places, False, found, labels, "")
@@ -178,7 +178,7 @@ def _resolve_class(concepts: ConceptClass | Oracle, points: Sequence[Any]) -> tu
     return known, tuple(points)
 
 
-def _all_labellings(count: int) -> Iterable[Labels]:
+def _iter_labellings(count: int) -> Iterable[Labels]:
     return (tuple(reversed(labels)) for labels in itertools.product((False, True), repeat=count))
 
 

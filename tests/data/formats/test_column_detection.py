@@ -458,7 +458,7 @@ def test_quotes_can_be_read_as_text(tmp_path: Path, learn: Learn) -> None:
 def test_latin_1_is_read(tmp_path: Path, learn: Learn) -> None:
     path = tmp_path / "l.csv"
     path.write_bytes("y,stadt\n1,Köln\n0,Münster\n".encode("latin-1"))
-    assert "is not UTF-8 text: --encoding latin-1" in " ".join(learn(path)["warnings"])
+    assert "is not UTF-8 text: it may be --encoding latin-1" in " ".join(learn(path)["warnings"])
     assert rows_of(path, encoding="latin-1") == [{"stadt=Köln": 1}, {"stadt=Münster": 1}]
     assert learn(path, "--encoding", "latin-1")["warnings"] == []
     assert main(["learn", str(path), "--encoding", "utf-8", "--quiet"]) == 0
@@ -697,8 +697,8 @@ def test_a_label_is_suggested_for_reuters(learn: Learn) -> None:
 
 
 @REAL
-def test_identifiers_of_kc_house_are_reported(learn: Learn) -> None:
-    warnings = learn(DATA_FOLDER / "kc_house.csv.gz", "--label", "waterfront")["warnings"]
+def test_identifiers_of_house_sales_are_reported(learn: Learn) -> None:  # style: allow (the data set's name)
+    warnings = learn(DATA_FOLDER / "kc_house.csv.gz", "--label", "waterfront")["warnings"]  # style: allow (file name)
     assert "column 'id' (7129300520, " in warnings[0]
     assert "--ignore id if it is an identifier" in warnings[0]
 

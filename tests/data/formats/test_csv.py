@@ -416,7 +416,7 @@ def run(*arguments: Any) -> int:
 
 
 @pytest.fixture
-def two(tmp_path: Any) -> tuple[Any, Any]:
+def two_files(tmp_path: Any) -> tuple[Any, Any]:
     rng = random.Random(9)
     paths = tmp_path / "a.csv", tmp_path / "b.csv"
     for path in paths:
@@ -427,9 +427,9 @@ def two(tmp_path: Any) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("options", [(), ("--hash-bits", 0), ("--signed-hash", "--hash-bits", 12)])
 def test_learning_in_one_run_or_two_gives_the_same_model(
-    options: Any, two: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+    options: Any, two_files: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    a, b = two
+    a, b = two_files
     together, first, second = (tmp_path / name for name in ("together", "first", "second"))
     assert run("learn", a, b, "--save", together, "--quiet", *options) == 0
     assert run("learn", a, "--save", first, "--quiet", *options) == 0
@@ -440,9 +440,9 @@ def test_learning_in_one_run_or_two_gives_the_same_model(
 
 
 def test_later_files_are_matched_by_the_names_of_their_columns(
-    two: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+    two_files: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    a, b = two
+    a, b = two_files
     model = tmp_path / "model"
     assert run("learn", a, "--save", model, "--quiet") == 0
     names, *records = parse_cells(b.read_text())

@@ -38,13 +38,13 @@ def reference_rows(content: bytes) -> tuple[list[Any], dict[int, str]]:
         if not words:
             continue
         try:
-            rows.append(one(words))
+            rows.append(parse_line(words))
         except ValueError as problem:
             bad[number] = str(problem)
     return rows, bad
 
 
-def one(words: list[bytes]) -> Any:
+def parse_line(words: list[bytes]) -> Any:
     if b"," in words[0]:
         for part in words[0].split(b","):
             if not NUMBER.match(part):
@@ -162,7 +162,7 @@ def test_long_files_of_usual_lines_equal_the_reference(seed: int, tmp_path: Path
     content = "\n".join(rows).encode()
     compare(content, tmp_path, threads=2, block=1 << 14)
     X, y = load_svmlight_file(io.BytesIO(content), zero_based=True, dtype=np.float32)
-    got_X, got_y = novikoff.read(tmp_path / "data.svm", features=X.shape[1]).whole()
+    got_X, got_y = novikoff.read(tmp_path / "data.svm", features=X.shape[1]).to_arrays()
     assert (got_X != X).nnz == 0
     assert (got_y == y).all()
 
@@ -211,6 +211,6 @@ def test_a_line_longer_than_a_block_is_read(tmp_path: Path) -> None:
 def test_values_are_the_nearest_double_then_the_nearest_float(text: str, tmp_path: Path) -> None:
     path = tmp_path / "one.svm"
     path.write_text(f"1 1:{text}\n")
-    X, _ = novikoff.read(path, features=2).whole()
+    X, _ = novikoff.read(path, features=2).to_arrays()
     assert X.data[0] == np.float32(float(text))
     assert math.isfinite(X.data[0])

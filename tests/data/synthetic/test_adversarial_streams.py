@@ -25,7 +25,7 @@ from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 
 def winnow(stream: Any, floor: float = 0.0) -> int:
     """Count the mistakes of plain Winnow with α = 2 and θ = n; with floor ½ it is Winnow-R."""
-    X, y = stream.whole()
+    X, y = stream.to_arrays()
     n = X.shape[1]
     weights, mistakes = [1.0] * n, 0
     for t, label in enumerate(y):
@@ -90,7 +90,7 @@ SLOW = ("kernel-perceptron", "auto")
 """Learners whose kernels are compiled for this test only."""
 
 
-def takes(learner: str, points: Any) -> bool:
+def accepts_points(learner: str, points: Any) -> bool:
     return bool((clip_to_range(learner, points) == points).all())
 
 
@@ -100,7 +100,7 @@ def takes(learner: str, points: Any) -> bool:
         pytest.param(one, name, marks=[pytest.mark.slow] * (one in SLOW))
         for one in ALL_LEARNERS
         for name in SHATTERED_SETS
-        if takes(one, get_shattered_set(name, 6))
+        if accepts_points(one, get_shattered_set(name, 6))
     ],
 )
 def test_every_learner_errs_on_every_point(learner: str, name: str) -> None:
@@ -155,14 +155,14 @@ def test_the_adversary_stays_consistent_with_the_class() -> None:
 def test_orthonormal_meets_the_bound_with_equality(n: int) -> None:
     stream = orthonormal(n)
     truth = stream.truth
-    made = Perceptron(fit_intercept=False).partial_fit(*stream.whole(), classes=[-1, 1]).ledger_.mistakes
+    made = Perceptron(fit_intercept=False).partial_fit(*stream.to_arrays(), classes=[-1, 1]).ledger_.mistakes
     assert made == n == truth.largest * (truth.separator @ truth.separator) / truth.margin**2
     assert stream.radius(bias=False) == truth.radius(bias=False) == 1.0
 
 
 def check_truth(stream: Any) -> None:
     """Return labels and separator of a stream of positive literals."""
-    X, y = stream.whole()
+    X, y = stream.to_arrays()
     truth, table = stream.truth, X.toarray()
     assert len(y) == truth.examples
     starts = [phase.start for phase in truth.phases]
@@ -180,7 +180,7 @@ def test_irrelevant_attributes_cost_the_perceptron_n_and_winnow_log_n(n: int, da
     k = data.draw(st.integers(1, n - 1))
     stream = irrelevant(n, k)
     check_truth(stream)
-    made = Perceptron(fit_intercept=False).partial_fit(*stream.whole(), classes=[-1, 1]).ledger_.mistakes
+    made = Perceptron(fit_intercept=False).partial_fit(*stream.to_arrays(), classes=[-1, 1]).ledger_.mistakes
     assert made == n - k <= stream.truth.largest * (stream.truth.separator @ stream.truth.separator)
     assert winnow(stream) <= k * math.ceil(math.log2(n)) <= 2 + 3 * k * (1 + math.log2(n))
 
@@ -188,7 +188,7 @@ def test_irrelevant_attributes_cost_the_perceptron_n_and_winnow_log_n(n: int, da
 def test_irrelevant_attributes_hardly_matter_to_winnow() -> None:
     counts = {n: winnow(irrelevant(n, 5)) for n in (128, 1024, 8192)}
     assert counts == {128: 5 * 7, 1024: 5 * 10, 8192: 5 * 13}
-    assert Winnow().partial_fit(*irrelevant(1024, 5).whole(), classes=[-1, 1]).ledger_.mistakes == counts[1024]
+    assert Winnow().partial_fit(*irrelevant(1024, 5).to_arrays(), classes=[-1, 1]).ledger_.mistakes == counts[1024]
 
 
 @given(st.sampled_from([8, 32, 128]), st.data())
@@ -214,7 +214,7 @@ def test_winnow_breaks_the_bound_that_winnow_r_keeps() -> None:
     bound = 2 + 5 * stream.truth.cost * (2 + 8)
     assert winnow(stream, floor=0.5) <= bound < winnow(stream)
     for floor in (0.0, 0.5):
-        made = Winnow(floor=floor).partial_fit(*stream.whole(), classes=[-1, 1]).ledger_.mistakes
+        made = Winnow(floor=floor).partial_fit(*stream.to_arrays(), classes=[-1, 1]).ledger_.mistakes
         assert made == winnow(stream, floor)
 
 

@@ -31,7 +31,7 @@ BOOLEAN = ("conjunction", "disjunction", "m-of-n", "k-cnf", "dnf", "xor")
 
 @pytest.fixture(autouse=True, scope="module")
 def small_blocks() -> Iterator[None]:
-    """Small blocks, so that small streams have many of them."""
+    """Use small blocks, so that small streams have many of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sampling, "MAX_ROWS_PER_BLOCK", 17)
         patch.setattr(real_valued, "MAX_ROWS_PER_BLOCK", 17)
@@ -95,7 +95,7 @@ def literals_at(truth: Any, t: int) -> Any:
     return [phase.literals for phase in truth.phases if phase.start <= t][-1]
 
 
-def plain(literals: Any, needs: Any, x: Any) -> bool:
+def evaluate_literally(literals: Any, needs: Any, x: Any) -> bool:
     """Evaluate the concept literally."""
     truths = [[(x[abs(a) - 1] == 1) == (a > 0) for a in group] for group in literals]
     if needs is None:
@@ -107,21 +107,21 @@ def plain(literals: Any, needs: Any, x: Any) -> bool:
 @given(boolean())
 def test_labels_follow_the_concept_up_to_noise(case: Any) -> None:
     stream, needs = case
-    X, y = stream.whole()
+    X, y = stream.to_arrays()
     truth = stream.truth
     assert X.shape == (truth.examples, truth.n)
     assert (X.dtype, y.dtype, set(X.data) - {1.0}) == (np.float32, np.int8, set())
     assert X.has_canonical_format
-    right = [1 if plain(literals_at(truth, t), needs, x) else -1 for t, x in enumerate(X.toarray())]
+    right = [1 if evaluate_literally(literals_at(truth, t), needs, x) else -1 for t, x in enumerate(X.toarray())]
     wrong = y != right
-    assert truth.flipped == stream.flipped() == wrong.sum()
+    assert truth.flipped == stream.count_flipped() == wrong.sum()
     for t in range(truth.examples + 1):
-        assert stream.flipped(t) == wrong[:t].sum()
+        assert stream.count_flipped(t) == wrong[:t].sum()
 
 
 @given(real_stream())
 def test_labels_of_real_concepts_follow_their_definition(stream: Any) -> None:
-    X, y = stream.whole()
+    X, y = stream.to_arrays()
     truth = stream.truth
     assert (X.shape, X.dtype) == ((truth.examples, truth.n), np.float64)
     assert (X.astype(np.float32) == X).all()
@@ -137,7 +137,7 @@ def test_labels_of_real_concepts_follow_their_definition(stream: Any) -> None:
 @given(any_stream())
 def test_the_witness_separates_by_the_margin_and_no_example_is_longer_than_the_radius(stream: Any) -> None:
     """The margin is checked in exact arithmetic."""
-    X, y = stream.whole()
+    X, y = stream.to_arrays()
     truth = stream.truth
     lengths = [sum(Fraction(float(v)) ** 2 for v in x) for x in dense(X)]
     assert max(lengths) <= Fraction(truth.largest)
@@ -159,13 +159,13 @@ def test_the_witness_separates_by_the_margin_and_no_example_is_longer_than_the_r
 
 def test_the_margin_of_boolean_concepts_is_attained() -> None:
     for stream in (conjunction(n=9, k=3, negated=True), disjunction(n=9, k=3, negated=True), m_of_n(n=9, k=4, m=2)):
-        X, y = stream.whole()
+        X, y = stream.to_arrays()
         assert (y * (X @ stream.truth.separator[1:] + stream.truth.separator[0])).min() == stream.truth.margin == 1.0
 
 
 def test_one_clause_and_one_term_are_half_spaces() -> None:
     for stream in (k_cnf(clauses=1, width=3, negated=True), concepts.dnf(terms=1, width=3, negated=True)):
-        X, y = stream.whole()
+        X, y = stream.to_arrays()
         assert (y * (X @ stream.truth.separator[1:] + stream.truth.separator[0])).min() == stream.truth.margin == 1.0
 
 
@@ -181,7 +181,7 @@ def test_only_half_spaces_have_a_separator() -> None:
 
 @given(any_stream(), st.integers(1, 100))
 def test_batches_of_every_size_are_the_same_stream(stream: Any, size: int) -> None:
-    X, y = stream.whole()
+    X, y = stream.to_arrays()
     for batches in (list(stream.batches(size)), list(stream.batches())):
         assert (np.vstack([dense(part) for part, _ in batches]) == dense(X)).all()
         assert (np.concatenate([labels for _, labels in batches]) == y).all()
@@ -191,12 +191,12 @@ def test_batches_of_every_size_are_the_same_stream(stream: Any, size: int) -> No
 @pytest.mark.parametrize("name", CONCEPTS)
 def test_a_seed_determines_the_stream(name: str) -> None:
     def content(**more: Any) -> bytes:
-        X, y = CONCEPTS[name](n=12, **more).whole()
+        X, y = CONCEPTS[name](n=12, **more).to_arrays()
         return dense(X).tobytes() + y.tobytes()
 
     assert content(random_state=1) == content(random_state=1)
     assert content(random_state=1) != content(random_state=2)
-    clean, noisy = CONCEPTS[name](random_state=3).whole(), CONCEPTS[name](random_state=3, noise=0.1).whole()
+    clean, noisy = CONCEPTS[name](random_state=3).to_arrays(), CONCEPTS[name](random_state=3, noise=0.1).to_arrays()
     assert (dense(clean[0]) == dense(noisy[0])).all()
     assert 0 < (clean[1] != noisy[1]).sum() < 200
 
@@ -219,23 +219,23 @@ def test_about_the_stated_share_is_positive(name: str) -> None:
         if name == "xor":
             balance = 0.5  # noqa: PLW2901
         negated = {"negated": True} if name in BOOLEAN else {}
-        y = CONCEPTS[name](n=20, balance=balance, examples=4000, random_state=5, **negated).whole()[1]
+        y = CONCEPTS[name](n=20, balance=balance, examples=4000, random_state=5, **negated).to_arrays()[1]
         assert abs((y > 0).mean() - balance) < 0.04  # five standard deviations
 
 
 @pytest.mark.parametrize("density", [0.002, 0.05, 0.2, 0.5, 0.9])
 def test_the_density_is_as_stated(density: float) -> None:
-    X = disjunction(n=2000, k=1, density=density, examples=300, random_state=6).whole()[0]
+    X = disjunction(n=2000, k=1, density=density, examples=300, random_state=6).to_arrays()[0]
     share = np.asarray(X.sum(axis=0)).ravel() / 300
     assert abs(share.mean() - density) < 6 * (density / 600_000) ** 0.5 + 0.5 / 2000
     assert abs(share[::2].mean() - share[1::2].mean()) < 12 * (density / 300_000) ** 0.5 + 1 / 1000
-    every = disjunction(n=40, k=20, density=density, balance=None, examples=3000).whole()[0]
+    every = disjunction(n=40, k=20, density=density, balance=None, examples=3000).to_arrays()[0]
     assert abs(every.mean() - density) < 0.01
 
 
 @pytest.mark.parametrize("density", [0.08, 0.3, 0.5])
 def test_every_position_of_a_block_has_the_same_distribution(density: float) -> None:
-    table = disjunction(n=4, k=1, density=density, examples=17 * 800, random_state=8).whole()[0].toarray()
+    table = disjunction(n=4, k=1, density=density, examples=17 * 800, random_state=8).to_arrays()[0].toarray()
     literal = disjunction(n=4, k=1, random_state=8).truth.literals[0]
     assert literal != 1  # errors would show in the first attribute of the first row
     shares = np.delete(table, literal - 1, axis=1).reshape(800, 17 * 3).mean(axis=0)
@@ -243,8 +243,8 @@ def test_every_position_of_a_block_has_the_same_distribution(density: float) -> 
 
 
 def test_noise_is_independent_of_the_examples() -> None:
-    clean = disjunction(n=10, k=1, examples=4000).whole()[1]
-    flipped = clean != disjunction(n=10, k=1, noise=0.2, examples=4000).whole()[1]
+    clean = disjunction(n=10, k=1, examples=4000).to_arrays()[1]
+    flipped = clean != disjunction(n=10, k=1, noise=0.2, examples=4000).to_arrays()[1]
     for label in (-1, 1):
         assert abs(flipped[clean == label].mean() - 0.2) < 0.06
 
@@ -269,13 +269,13 @@ def test_the_perceptron_keeps_its_bound(case: Any, tie: bool) -> None:
 def test_the_perceptron_keeps_the_bound_of_a_stated_margin(bias: bool, gamma: float) -> None:
     for seed in range(5):
         stream = linear_threshold(n=30, gamma=gamma, examples=3000, random_state=seed)
-        made = Perceptron(fit_intercept=bias).partial_fit(*stream.whole(), classes=[-1, 1]).ledger_.mistakes
+        made = Perceptron(fit_intercept=bias).partial_fit(*stream.to_arrays(), classes=[-1, 1]).ledger_.mistakes
         assert made <= novikoff(radius=stream.truth.radius(bias), margin=stream.truth.gamma)
 
 
 def test_the_hinge_bound_holds_with_noise() -> None:
     stream = disjunction(n=30, k=3, noise=0.05, examples=3000)
-    X, y = stream.whole()
+    X, y = stream.to_arrays()
     u = stream.truth.separator
     losses = np.maximum(0.0, 1.0 - y * (X @ u[1:] + u[0]))
     assert np.count_nonzero(losses) == stream.truth.flipped > 0

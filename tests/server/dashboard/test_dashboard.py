@@ -37,14 +37,14 @@ LETTERS = [("free", "spam"), ("meeting", "ham"), ("lottery", "spam"), ("agenda",
 
 @pytest.fixture
 def server(fork_server: ForkServer, tmp_path: Path) -> Iterator[str]:
-    """The address of a server without models, open to everybody."""
+    """Provide the address of a server without models that needs no token."""
     with run_server(fork_server, tmp_path / "data") as one:
         yield one.url
 
 
 @pytest.fixture
-def guarded(fork_server: ForkServer, tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """The address of a server that asks for a token, and one that it takes."""
+def token_server(fork_server: ForkServer, tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """Provide the address of a server that requires a token, and a valid token."""
     (tmp_path / "data").mkdir()
     token = auth.create_token(tmp_path / "data", ["admin"], None, "me")
     with run_server(fork_server, tmp_path / "data") as one:
@@ -65,7 +65,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def window(browser: Any) -> Iterator[Any]:
-    """A window at whose end nothing may have complained, spoken up, or been asked for elsewhere."""
+    """Provide a browser window; at the end, check that it had no errors, messages or foreign requests."""
     context = browser.new_context(viewport={"width": 1200, "height": 900}, accept_downloads=True)
     window = context.new_page()
     window.set_default_timeout(PATIENCE)
@@ -88,7 +88,7 @@ def window(browser: Any) -> Iterator[Any]:
 
 
 def read_text(window: Any, selector: str, pattern: str, *, broken: bool | None = None) -> str:
-    """Waits until an element says this."""
+    """Wait until an element shows this text."""
     from playwright.sync_api import expect
 
     element = window.locator(selector + {None: "", True: ".broken", False: ":not(.broken)"}[broken])
@@ -227,7 +227,7 @@ def test_a_certificate_is_shown_as_text_and_as_a_line(server: str, window: Any) 
 
 
 def test_the_tile_of_the_bound_is_updated_after_certifying(server: str, window: Any, tmp_path: Path) -> None:
-    """Of a learner without a theorem, of one whose bound is for this order only, and of a model that was uploaded."""
+    """Models: a learner without a theorem, one whose bound is for this order only, and an uploaded one."""
     for name in ("arow", "auto"):
         call(server, "POST", "models", {"name": name, "learner": name, "settings": {}})
         learn(server, LETTERS * 2, name)
@@ -322,8 +322,8 @@ def test_a_lost_connection_is_reported_and_restored(server: str, window: Any) ->
     read_text(window, "#made-of", "of 5 examples")
 
 
-def test_a_token_is_requested_and_stored_in_the_tab(guarded: tuple[str, str], window: Any) -> None:
-    url, token = guarded
+def test_a_token_is_requested_and_stored_in_the_tab(token_server: tuple[str, str], window: Any) -> None:
+    url, token = token_server
     window.goto(url)
     read_text(window, "#token-said", "[Tt]oken", broken=True)
     read_text(window, "#line", "^Not live")
@@ -420,7 +420,7 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_contrast_is_sufficient(scheme: str) -> None:
-    """WCAG 2, AA: 4.5 for text, 3 for what is drawn and for the edges of fields."""
+    """WCAG 2, AA: 4.5 for text, 3 for drawings and for the edges of fields."""
     style = dashboard.read_dashboard_file("style.css")[0].decode()
     roots = re.findall(r":root \{(.*?)\}", style, re.S)
     colours = {}
@@ -527,7 +527,7 @@ def test_wording_equals_that_of_the_reports(server: str, window: Any) -> None:
 
 @pytest.mark.slow
 def test_the_drawn_bound_is_the_tightest_certified_one(server: str, window: Any) -> None:
-    """At every place the steps lie where the tightest certificate that reaches so far lies, and nowhere beyond."""
+    """At every number of examples the steps show the tightest certificate that covers it."""
     window.goto(server)
     dice = random.Random(2)
     for _ in range(20):

@@ -107,7 +107,7 @@ def test_a_client_with_too_many_requests_is_refused_and_others_are_not(tmp_path:
     secrets = [auth.create_token(tmp_path, ["predict"], 1, name) for name in ("a", "b")]
     waiting: list[asyncio.Event] = []
 
-    async def slow(scope: object, receive: object, send: object) -> None:
+    async def wait_forever(scope: object, receive: object, send: object) -> None:
         waiting.append(asyncio.Event())
         await waiting[-1].wait()
         await send({"type": "http.response.start", "status": 200, "headers": []})  # type: ignore[operator]
@@ -116,7 +116,7 @@ def test_a_client_with_too_many_requests_is_refused_and_others_are_not(tmp_path:
     async def run() -> None:
         from tests.helpers.server.middleware import send_request
 
-        middleware = stack_with_tokens(tmp_path, Limits(client_requests=2), slow)
+        middleware = stack_with_tokens(tmp_path, Limits(client_requests=2), wait_forever)
 
         def start_request(secret: str) -> asyncio.Task[object]:
             headers = JSON_TYPE | {"authorization": f"Bearer {secret}"}

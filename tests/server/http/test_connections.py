@@ -39,7 +39,7 @@ LEARN = b"POST /v1/models/spam/learn HTTP/1.1\r\n" + HOST + b"Content-Type: appl
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
-    """Reads the body, and answers with its size, -1 with a token; the answer of `examples` is endless."""
+    """Read the body and respond with its size, or -1 with a token; the response of `examples` is endless."""
     size, more = 0, True
     while more:
         message = await receive()
@@ -91,8 +91,8 @@ class Served:
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=8)
 
-    def say(self, *pieces: bytes, pause: float = 0.0) -> bytes:
-        """Everything that comes until the server closes the connection."""
+    def send(self, *pieces: bytes, pause: float = 0.0) -> bytes:
+        """Send the pieces; return all bytes until the server closes the connection."""
         with self.connect() as line:
             with contextlib.suppress(ConnectionError):  # it may have closed it before
                 for piece in pieces:
@@ -101,7 +101,7 @@ class Served:
             return read_all(line)
 
     def is_well(self) -> bool:
-        answer = self.say(b"GET /healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
+        answer = self.send(b"GET /healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
         return answer.startswith(b"HTTP/1.1 200 ")
 
 
@@ -136,32 +136,32 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def test_a_slow_head_times_out(served: Served) -> None:
     start = time.monotonic()
-    answer = served.say(b"G", b"ET / HTTP/1.1\r\nX: ", *[b"y"] * 30, pause=PATIENCE / 8)
+    answer = served.send(b"G", b"ET / HTTP/1.1\r\nX: ", *[b"y"] * 30, pause=PATIENCE / 8)
     assert time.monotonic() - start < 5
     assert answer == b"" or code(answer) == (408, "header-timeout")
 
 
 def test_an_incomplete_head_times_out(served: Served) -> None:
-    assert code(served.say(b"GET / HTTP/1.1\r\nHost: loc")) == (408, "header-timeout")
+    assert code(served.send(b"GET / HTTP/1.1\r\nHost: loc")) == (408, "header-timeout")
 
 
 def test_an_idle_connection_is_closed_without_a_response(served: Served) -> None:
     start = time.monotonic()
-    assert served.say() == b""
-    assert served.say(b"\r\n") == b""
+    assert served.send() == b""
+    assert served.send(b"\r\n") == b""
     assert 2 * PATIENCE < time.monotonic() - start < 5
 
 
 def test_an_incomplete_body_times_out(served: Served) -> None:
-    assert code(served.say(LEARN + b"Content-Length: 100\r\n\r\n{")) == (408, "body-timeout")
+    assert code(served.send(LEARN + b"Content-Length: 100\r\n\r\n{")) == (408, "body-timeout")
     assert served.seen[-1] == ("learn", 408)
     chunked = LEARN + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"
-    assert code(served.say(chunked)) == (408, "body-timeout")
+    assert code(served.send(chunked)) == (408, "body-timeout")
 
 
 def test_a_slow_but_steady_body_is_accepted(served: Served) -> None:
     pieces = [LEARN + b"Connection: close\r\nContent-Length: 6\r\n\r\n", *[b"x"] * 6]
-    assert served.say(*pieces, pause=PATIENCE * 0.3).endswith(b"\r\n6\r\n0\r\n\r\n")
+    assert served.send(*pieces, pause=PATIENCE * 0.3).endswith(b"\r\n6\r\n0\r\n\r\n")
 
 
 def test_an_unread_response_times_out(served: Served) -> None:
@@ -194,38 +194,38 @@ def test_an_unread_response_times_out(served: Served) -> None:
     ],
 )
 def test_malformed_http_is_refused(served: Served, garbage: bytes) -> None:
-    assert code(served.say(garbage)) == (400, "malformed-request")
+    assert code(served.send(garbage)) == (400, "malformed-request")
 
 
 def test_the_size_of_a_head_is_limited(served: Served) -> None:
     line = b"X-%d: " + b"y" * 90 + b"\r\n"
-    assert code(served.say(b"GET / HTTP/1.1\r\n" + b"".join(line % k for k in range(60)))) == (431, "header-too-large")
-    assert code(served.say(b"GET /" + b"y" * 5000 + b" HTTP/1.1\r\n" + HOST + b"\r\n")) == (431, "header-too-large")
-    assert code(served.say(b"GET / HTTP/1.1\r\nX: ", *[b"y" * 1000] * 6, pause=0.01)) == (431, "header-too-large")
-    assert code(served.say(b"GET / HTTP/1.1\r\nX: " + b"y" * 6000)) == (431, "header-too-large")
+    assert code(served.send(b"GET / HTTP/1.1\r\n" + b"".join(line % k for k in range(60)))) == (431, "header-too-large")
+    assert code(served.send(b"GET /" + b"y" * 5000 + b" HTTP/1.1\r\n" + HOST + b"\r\n")) == (431, "header-too-large")
+    assert code(served.send(b"GET / HTTP/1.1\r\nX: ", *[b"y" * 1000] * 6, pause=0.01)) == (431, "header-too-large")
+    assert code(served.send(b"GET / HTTP/1.1\r\nX: " + b"y" * 6000)) == (431, "header-too-large")
     nearly = b"GET /healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"X: " + b"y" * 3900 + b"\r\n\r\n"
-    assert served.say(nearly).startswith(b"HTTP/1.1 200 ")
-    assert served.say(nearly[:50], nearly[50:2000], nearly[2000:]).startswith(b"HTTP/1.1 200 ")
+    assert served.send(nearly).startswith(b"HTTP/1.1 200 ")
+    assert served.send(nearly[:50], nearly[50:2000], nearly[2000:]).startswith(b"HTTP/1.1 200 ")
     # Large bodies in the same packet as the head are not part of it, and many small chunks are no head either.
     large = LEARN + b"Connection: close\r\nContent-Length: 50000\r\n\r\n" + b"y" * 50000
-    assert served.say(large).endswith(b"\r\n50000\r\n0\r\n\r\n")
+    assert served.send(large).endswith(b"\r\n50000\r\n0\r\n\r\n")
     drops = LEARN + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\ny\r\n" * 5000 + b"0\r\n\r\n"
-    assert served.say(drops).endswith(b"\r\n5000\r\n0\r\n\r\n")
+    assert served.send(drops).endswith(b"\r\n5000\r\n0\r\n\r\n")
 
 
 def test_trailers_are_ignored_and_limited(served: Served) -> None:
     start = LEARN + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n1\r\ny\r\n0\r\n"
-    assert served.say(start + b"Authorization: Bearer x\r\n\r\n").endswith(b"\r\n1\r\n0\r\n\r\n")
-    assert code(served.say(start + b"X: ", *[b"y" * 1000] * 8, pause=0.01)) == (431, "header-too-large")
+    assert served.send(start + b"Authorization: Bearer x\r\n\r\n").endswith(b"\r\n1\r\n0\r\n\r\n")
+    assert code(served.send(start + b"X: ", *[b"y" * 1000] * 8, pause=0.01)) == (431, "header-too-large")
     refused = b"POST /v1/models/spam/learn HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: "
-    assert code(served.say(refused, *[b"y" * 1000] * 8, pause=0.01)) == (415, "unsupported-media-type")
+    assert code(served.send(refused, *[b"y" * 1000] * 8, pause=0.01)) == (415, "unsupported-media-type")
 
 
 def test_trailers_of_one_request_are_not_headers_of_the_next(served: Served) -> None:
     first = LEARN + b"Transfer-Encoding: chunked\r\n\r\n1\r\ny\r\n0\r\nAuthorization: Bearer x\r\n\r\n"
     second = LEARN + b"Content-Length: 2\r\n\r\n{}"
     last = LEARN + b"Connection: close\r\nAuthorization: Bearer x\r\nContent-Length: 2\r\n\r\n{}"
-    answer = served.say(first + second + first + last)
+    answer = served.send(first + second + first + last)
     sizes = [piece.partition(b"\r\n\r\n")[2].split(b"\r\n")[1] for piece in answer.split(b"HTTP/1.1 200 ")[1:]]
     assert sizes == [b"1", b"2", b"1", b"-1"]
 
@@ -233,8 +233,8 @@ def test_trailers_of_one_request_are_not_headers_of_the_next(served: Served) -> 
 def test_malformed_http_after_a_request_is_refused(served: Served) -> None:
     before = len(served.seen)
     one = LEARN.replace(b"spam", b"slow") + b"Content-Length: 2\r\n\r\n{}"
-    assert code(served.say(one + b"hello\r\n\r\n")) == (400, "malformed-request")  # not handled at all
-    assert code(served.say(one, b"hello\r\n\r\n", pause=0.05)) == (400, "malformed-request")
+    assert code(served.send(one + b"hello\r\n\r\n")) == (400, "malformed-request")  # not handled at all
+    assert code(served.send(one, b"hello\r\n\r\n", pause=0.05)) == (400, "malformed-request")
     limit = time.monotonic() + 5
     while len(served.seen) == before and time.monotonic() < limit:
         time.sleep(0.01)
@@ -265,7 +265,7 @@ def test_disconnected_clients_do_not_stop_the_server(served: Served) -> None:
 
 
 def test_the_client_can_read_why_its_body_is_refused(served: Served) -> None:
-    """The answer comes at once; what is sent all the same is thrown away, but not for ever."""
+    """The response is sent at once; later body bytes are discarded for a limited time."""
     with served.connect() as line:
         line.sendall(LEARN + b"Content-Length: 100000000\r\n\r\n")
         assert line.recv(65536).startswith(b"HTTP/1.1 413 ")
@@ -297,7 +297,7 @@ def test_many_slow_clients_do_not_block_others(served: Served) -> None:
 
 def test_keep_alive_and_pipelined_requests_are_answered(served: Served) -> None:
     one = LEARN + b"Content-Length: 2\r\n\r\n{}"
-    answer = served.say(one * 3 + one.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+    answer = served.send(one * 3 + one.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
     assert answer.count(b"HTTP/1.1 200 ") == 4
     upgrade = b"GET /healthz HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" + HOST + b"\r\n"
     with served.connect() as line:
@@ -363,7 +363,7 @@ def test_timeouts_apply_to_tls_connections(tmp_path: Path) -> None:
 
 
 def test_the_python_client_reports_the_reason_of_a_refusal(served: Served) -> None:
-    """Also where the service stops reading long before all is sent."""
+    """This also holds if the server stops reading long before the whole body is sent."""
     with Client(f"http://localhost:{served.port}", retries=0) as talker:
         for size in (150_000, 1_000_000, 20_000_000):
             with pytest.raises(ServiceError) as caught:

@@ -49,7 +49,7 @@ SETTINGS = {"p-norm-perceptron": {"p": 10}, "winnow": {"threshold": 4}, "winnow-
 
 @contextlib.contextmanager
 def serving(folder: Path, *, raise_server_exceptions: bool = True) -> Iterator[Any]:
-    """A client of an application that runs in this process."""
+    """Provide a client of an application that runs in this process."""
     prepare_folder(folder)
     registry, metrics = open_registry(folder, Limits()), Metrics()
 
@@ -240,7 +240,7 @@ def test_metrics_count_requests(client: Any) -> None:
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_certificates_and_inspections_have_the_fields_of_their_structs(client: Any, learner: str) -> None:
-    """Their structs refuse unknown fields: a field that is missing in a struct would fail here."""
+    """The structs refuse unknown fields, so a field that is missing in a struct fails here."""
     make(client, learner, **SETTINGS.get(learner, {}))
     examples = learn_lines(client, LABELS.get(learner, ("yes", "no")))
     inspected = client.get("/v1/models/m/inspect?top=3")

@@ -39,7 +39,7 @@ from tests.helpers.server.middleware import (
 
 
 def expire_refresh(reader: TokenStore) -> None:
-    """As if the second until the next look were over."""
+    """Make the interval until the next check of the file elapse."""
     reader.next_refresh = 0.0
 
 
@@ -100,11 +100,11 @@ def test_every_secret_is_compared_in_constant_time(tmp_path: Path, monkeypatch: 
     compared: list[tuple[int, int]] = []
     true = auth.hmac.compare_digest
 
-    def watched(a: str, b: str) -> bool:
+    def compare_and_record(a: str, b: str) -> bool:
         compared.append((len(a), len(b)))
         return true(a, b)
 
-    monkeypatch.setattr(auth.hmac, "compare_digest", watched)
+    monkeypatch.setattr(auth.hmac, "compare_digest", compare_and_record)
     for header in (bearer_header(secret), bearer_header("nvk_00000000_" + secret[13:]), b"Bearer nonsense"):
         reader.check(header)
     assert compared == [(64, 64)] * 3
@@ -420,11 +420,11 @@ def test_concurrent_requests_are_limited(tmp_path: Path) -> None:
     async def crowd() -> list[int]:
         release = asyncio.Event()
 
-        async def slow(scope: Any, receive: Any, send: Any) -> None:
+        async def respond_late(scope: Any, receive: Any, send: Any) -> None:
             await release.wait()
             await echo_body_size(scope, receive, send)
 
-        stack = stack_without_tokens(tmp_path, Limits(concurrent=2), slow)
+        stack = stack_without_tokens(tmp_path, Limits(concurrent=2), respond_late)
         first = [asyncio.create_task(send_request(stack, "GET", "/v1/models")) for _ in range(2)]
         await asyncio.sleep(0)
         third = await send_request(stack, "GET", "/v1/models")

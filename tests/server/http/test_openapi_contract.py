@@ -208,7 +208,7 @@ def test_clients_that_disconnect_do_not_stop_the_server(server: Server) -> None:
             with socket.create_connection(("127.0.0.1", server.port)) as line:
                 line.sendall(sent)
     assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == before
-    with socket.create_connection(("127.0.0.1", server.port)) as line:  # half closed: it is answered all the same
+    with socket.create_connection(("127.0.0.1", server.port)) as line:  # a half-closed connection gets a response
         line.sendall(head + b"Content-Length: 36\r\nConnection: close\r\n\r\n" + body)
         line.shutdown(socket.SHUT_WR)
         answer = http.client.HTTPResponse(line)
@@ -218,12 +218,12 @@ def test_clients_that_disconnect_do_not_stop_the_server(server: Server) -> None:
 
 
 def answers_of(line: socket.socket, count: int, method: str = "POST") -> list[tuple[http.client.HTTPResponse, bytes]]:
-    """Those that come on a connection, one after another."""
+    """Yield the responses on a connection, one after another."""
     file, found = line.makefile("rb"), []
     for _ in range(count):
         answer = http.client.HTTPResponse(line, method=method)
         answer.fp.close()
-        answer.fp = file  # what was read ahead is the next one's
+        answer.fp = file  # bytes read ahead belong to the next response
         answer.begin()
         found.append((answer, file.read(answer.length or 0)))
     return found
@@ -234,13 +234,13 @@ def test_a_response_in_one_write_is_valid_http(server: Server) -> None:
     head = "POST /v1/models/m/predict HTTP/1.{}\r\nHost: localhost\r\nContent-Type: application/json\r\n{}\r\n"
     length = f"Content-Length: {len(body)}\r\n"
 
-    def connected() -> socket.socket:
+    def connect() -> socket.socket:
         return socket.create_connection(("127.0.0.1", server.port), timeout=30)
 
     def ask(version: int = 1, more: str = "") -> bytes:
         return head.format(version, length + more).encode() + body
 
-    with connected() as line:  # two in one packet
+    with connect() as line:  # two in one packet
         line.sendall(ask() * 2)
         for answer, content in answers_of(line, 2):
             assert (answer.status, answer.getheader("content-type")) == (200, "application/json")
@@ -250,23 +250,23 @@ def test_a_response_in_one_write_is_valid_http(server: Server) -> None:
             assert answer.getheader("x-content-type-options") == "nosniff"
             assert answer.getheader("connection") is None
     for closing in (ask(more="Connection: close\r\n"), ask(version=0)):
-        with connected() as line:
+        with connect() as line:
             line.sendall(closing)
             ((answer, content),) = answers_of(line, 1)
             assert (answer.status, answer.getheader("connection")) == (200, "close")
             assert json.loads(content)["id"]
             assert line.recv(1) == b""
-    with connected() as line:
+    with connect() as line:
         line.sendall(ask(more="Expect: 100-continue\r\n")[: -len(body)])
         assert line.recv(100).startswith(b"HTTP/1.1 100 ")
         line.sendall(body)
         assert answers_of(line, 1)[0][0].status == 200
-    with connected() as line:  # as GET, without a body
+    with connect() as line:  # as GET, without a body
         line.sendall(b"HEAD /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         said = b"".join(iter(lambda: line.recv(65536), b""))
         assert said.startswith(b"HTTP/1.1 200 ")
         assert said.endswith(b"\r\n\r\n")
-    with connected() as line:  # in pieces, which are put together
+    with connect() as line:  # in pieces, which are put together
         line.sendall(head.format(1, "Transfer-Encoding: chunked\r\n").encode())
         for piece in (body[:5], body[5:]):
             line.sendall(b"%x\r\n%b\r\n" % (len(piece), piece))

@@ -45,7 +45,7 @@ class Recorder:
 
 @contextlib.contextmanager
 def run_traced(folder: Path, recorder: Recorder) -> Iterator[Server]:
-    """A server in a thread whose calls are recorded, and a client that has a connection to it."""
+    """Run a server in a thread whose calls are recorded, and a connected client."""
     registry = open_registry(folder, Limits())
 
     @contextlib.asynccontextmanager

@@ -28,12 +28,12 @@ KESLER = {"learner": "kesler", "settings": {"estimator": {"name": "perceptron"}}
 
 
 def attack(labels: int = 300, lines: int = 60, features: int = 100) -> list[tuple[dict[str, float], str]]:
-    """Labels first, then features: each is few, and their product is large (14 MB here)."""
+    """Send labels first, then features: each are few, but their product is large (14 MB here)."""
     first = [({"a": 1.0}, f"label {k}") for k in range(labels)]
     return first + [({f"{k} {j}": 1.0 for j in range(features)}, "label 1") for k in range(lines)]
 
 
-def resident(server: Server) -> int:
+def measure_resident(server: Server) -> int:
     text = Path(f"/proc/{server.number}/status").read_text()
     return int(text.split("VmRSS:")[1].split()[0]) * 1024
 
@@ -129,7 +129,7 @@ def test_the_memory_of_all_models_is_limited(fork_server: ForkServer, tmp_path: 
 
 
 def test_an_entry_beyond_the_limit_stops_its_model_and_no_other(fork_server: ForkServer, tmp_path: Path) -> None:
-    """Written before there was a limit, or the limit was lowered: the server starts, and nothing is lost."""
+    """The entry is from a time with a higher limit or none: the server starts, and no data is lost."""
     folder = tmp_path / "data"
     with run_server(fork_server, folder, "--max-model-memory", "200M") as server:
         server.make("large", **KESLER)
@@ -224,8 +224,8 @@ def test_pending_features_and_labels_count_together() -> None:
     assert 0 < refused < 60
 
 
-def backed_up(folder: Path) -> bool:
-    """Whether the journal names a file of the model."""
+def is_backed_up(folder: Path) -> bool:
+    """Return whether the journal names a file of the model."""
     with open_read_only(folder) as on:
         return on.execute("SELECT checkpoint FROM models").fetchone()[0] == 2
 
@@ -243,7 +243,7 @@ def test_backups_and_data_are_readable_by_their_owner_only(fork_server: ForkServ
             server.learn({"a": 1.0}, "x")
             server.learn({"a": 1.0}, "y")
             until = time.monotonic() + 10
-            while not backed_up(folder) and time.monotonic() < until:
+            while not is_backed_up(folder) and time.monotonic() < until:
                 time.sleep(0.02)
             files = [path for path in folder.rglob("*") if path.is_file()]
             assert {"journal.sqlite", "journal.sqlite-wal"} <= {path.name for path in files}

@@ -40,7 +40,7 @@ def line(features: Any, label: Any = None, **how: Any) -> bytes:
 
 
 def examples_of(data: bytes, bulk: BatchEngine | None = None) -> tuple[dict[int, Any], dict[int, bytes]]:
-    """Usual lines by their number, and the odd ones."""
+    """Return the regular lines by their number, and the irregular ones."""
     usual: dict[int, Any] = {}
     odd: dict[int, bytes] = {}
     for part in (bulk or BatchEngine(most_features=50, longest_name=40)).runs(data):
@@ -54,7 +54,7 @@ def examples_of(data: bytes, bulk: BatchEngine | None = None) -> tuple[dict[int,
 
 
 def check(data: bytes) -> tuple[dict[int, Any], dict[int, bytes]]:
-    """What is read is what json.loads reads, and every line is there."""
+    """Check that each line is parsed, with the result of json.loads."""
     usual, odd = examples_of(data)
     for number, text_line in enumerate(data.split(b"\n"), 1):
         if number in usual:
@@ -215,7 +215,7 @@ GOOD = [
 
 @pytest.mark.parametrize("seed", range(2))
 def test_damaged_lines_are_reported(seed: int) -> None:
-    """Whatever is taken as usual is what json.loads takes, and means the same."""
+    """Each line that is parsed as regular is accepted by json.loads, with the same meaning."""
     rng = random.Random(seed)
     for _ in range(20 if JIT_DISABLED else 300):
         check(b"\n".join(damage(rng, rng.choice(GOOD)) for _ in range(4)))
@@ -410,7 +410,7 @@ def test_a_refused_example_ends_the_batch_before_it(why: str) -> None:
         if prefix:
             assert to_bytes(mine) == to_bytes(other)
             assert "brand" not in mine.feature_names_in_
-        # What comes after it is learned as if it had not come.
+        # Later lines are learned as if this one were absent.
         assert bulk.learn(mine, run.after(prefix + 1)) == len(rest)
         assert to_bytes(mine) == to_bytes(learn_one_by_one(other, rest))
 

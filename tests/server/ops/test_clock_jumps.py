@@ -93,7 +93,7 @@ def test_predictions_keys_and_examples_survive_a_jump(
 def test_entries_with_future_times_expire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock was years ahead in an earlier run: after it is right again, ages count from the start of the server."""
 
-    async def ahead() -> str:
+    async def jump_ahead() -> str:
         monkeypatch.setattr(clock.CLOCK, "_offset", clock.CLOCK._offset + 3_000 * DAY_SECONDS)
         registry, _ = await start_registry(tmp_path / "data")
         await learn(registry, b'{"features": {"a": 1}, "label": "x"}', "key")
@@ -101,7 +101,7 @@ def test_entries_with_future_times_expire(tmp_path: Path, monkeypatch: pytest.Mo
         await registry.stop()
         return name
 
-    async def right(name: str) -> None:
+    async def set_clock_right(name: str) -> None:
         monkeypatch.undo()
         registry, keeping = await start_registry(tmp_path / "data")
         stream = registry.streams[registry.find("m").stream]
@@ -117,7 +117,7 @@ def test_entries_with_future_times_expire(tmp_path: Path, monkeypatch: pytest.Mo
         assert caught.value.status == 410
         await registry.stop()
 
-    asyncio.run(right(asyncio.run(ahead())))
+    asyncio.run(set_clock_right(asyncio.run(jump_ahead())))
 
 
 @pytest.mark.parametrize("days", [-8, 8])

@@ -28,7 +28,7 @@ OFTEN = ("--checkpoint-examples", "20", "--maintenance-interval-ms", "3")
 
 
 class Client(threading.Thread):
-    """Sends what is next until the server is gone. Knows for sure what was learned: all that it has gone past."""
+    """Client that sends the next request until the server ends. Earlier requests are certainly learned."""
 
     def __init__(self, name: str, seed: int) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Client(threading.Thread):
         self.problem: str | None = None
 
     def again(self, port: int) -> Client:
-        """A thread runs once only: the next one goes on."""
+        """Continue in a new thread, since a thread can run only once."""
         fresh = Client.__new__(Client)
         threading.Thread.__init__(fresh)
         for name in ("name_of_model", "rng", "reference", "acknowledged", "requests", "next", "problem"):
@@ -158,7 +158,7 @@ MOMENTS = [
 def test_kills_at_every_step_of_checkpoints_and_compaction_lose_nothing(
     fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    """Not by rng: the server ends itself at each of these steps, before and after it."""
+    """The kills are not random: the server ends itself before and after each of these steps."""
     folder, options, rng = tmp_path / "data", (*OFTEN, "--max-journal-bytes", "1"), random.Random(5)
     with run_server(fork_server, folder, *options) as server:
         for name in LEARNERS:
@@ -182,7 +182,7 @@ def test_kills_at_every_step_of_checkpoints_and_compaction_lose_nothing(
 
 
 def replay_journal(folder: Path, name: str) -> Any:
-    """What the journal alone gives, by a script that knows nothing of the service but its tables."""
+    """Return the models that follow from the journal alone, by a script that knows only its tables."""
     with sqlite3.connect(folder / "journal.sqlite") as on:
         stream, learner = on.execute("SELECT stream, learner FROM models WHERE name = ?", (name,)).fetchone()
         model = LEARNERS[learner]()

@@ -20,8 +20,8 @@ from tests.helpers.server.traffic import download_model, draw_examples, learn_st
 
 
 @pytest.fixture
-def killed(fork_server: ForkServer, tmp_path: Path) -> Path:
-    """A folder as a crash leaves it: 30 entries, all of them in the write-ahead log only."""
+def crashed_folder(fork_server: ForkServer, tmp_path: Path) -> Path:
+    """Provide the folder of a crashed server: 30 entries, all in the write-ahead log only."""
     with run_server(fork_server, tmp_path / "data") as server:
         server.make()
         for x, y in draw_examples(30):
@@ -37,17 +37,17 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(content)
 
 
-def test_the_write_ahead_log_is_read_as_by_sqlite(killed: Path) -> None:
-    assert wal_check.check_wal(killed / journal.JOURNAL_FILE) == wal_check.WalStatus(0, damaged_middle=False)
+def test_the_write_ahead_log_is_read_as_by_sqlite(crashed_folder: Path) -> None:
+    assert wal_check.check_wal(crashed_folder / journal.JOURNAL_FILE) == wal_check.WalStatus(0, damaged_middle=False)
 
 
 @pytest.mark.parametrize("bytes_lost", [1, 100, 9000])
 def test_a_partially_written_tail_is_truncated(
-    fork_server: ForkServer, killed: Path, tmp_path: Path, bytes_lost: int
+    fork_server: ForkServer, crashed_folder: Path, tmp_path: Path, bytes_lost: int
 ) -> None:
-    log = wal_check.wal_path(killed / journal.JOURNAL_FILE)
+    log = wal_check.wal_path(crashed_folder / journal.JOURNAL_FILE)
     log.write_bytes(log.read_bytes()[:-bytes_lost])
-    with run_server(fork_server, killed) as server:
+    with run_server(fork_server, crashed_folder) as server:
         count = server.ask("GET", "/v1/models/m/ledger")[1]["examples"]
         assert 27 <= count < 30
         assert to_bytes(download_model(server, tmp_path)) == to_bytes(learn_stream(draw_examples(30)[:count]))
@@ -55,27 +55,27 @@ def test_a_partially_written_tail_is_truncated(
 
 
 def test_a_damaged_last_transaction_is_truncated_with_a_warning(
-    fork_server: ForkServer, killed: Path, tmp_path: Path
+    fork_server: ForkServer, crashed_folder: Path, tmp_path: Path
 ) -> None:
-    log = wal_check.wal_path(killed / journal.JOURNAL_FILE)
+    log = wal_check.wal_path(crashed_folder / journal.JOURNAL_FILE)
     flip(log, log.stat().st_size - 100)
-    with run_server(fork_server, killed) as server:
+    with run_server(fork_server, crashed_folder) as server:
         assert "journal truncated" in server.said
         assert to_bytes(download_model(server, tmp_path)) == to_bytes(learn_stream(draw_examples(29)))
 
 
-def test_damage_in_the_middle_of_the_log_is_refused(fork_server: ForkServer, killed: Path) -> None:
-    log = wal_check.wal_path(killed / journal.JOURNAL_FILE)
-    before = (killed / journal.JOURNAL_FILE).read_bytes()
+def test_damage_in_the_middle_of_the_log_is_refused(fork_server: ForkServer, crashed_folder: Path) -> None:
+    log = wal_check.wal_path(crashed_folder / journal.JOURNAL_FILE)
+    before = (crashed_folder / journal.JOURNAL_FILE).read_bytes()
     flip(log, log.stat().st_size // 2)
     kept = log.read_bytes()
     with pytest.raises(AssertionError, match=r"damaged before valid entries.*Restore the last backup"):
-        Server(fork_server, killed)
-    assert (log.read_bytes(), (killed / journal.JOURNAL_FILE).read_bytes()) == (kept, before)
+        Server(fork_server, crashed_folder)
+    assert (log.read_bytes(), (crashed_folder / journal.JOURNAL_FILE).read_bytes()) == (kept, before)
 
 
 def checkpoint_journal(folder: Path) -> Path:
-    """All entries in the main file."""
+    """Move all entries to the main file."""
     with sqlite3.connect(folder / journal.JOURNAL_FILE) as on:
         on.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     on.close()
@@ -88,48 +88,48 @@ def change(path: Path, position: int) -> None:
     on.close()
 
 
-def test_a_damaged_last_entry_is_truncated(fork_server: ForkServer, killed: Path, tmp_path: Path) -> None:
-    change(checkpoint_journal(killed), 30)
-    with run_server(fork_server, killed) as server:
+def test_a_damaged_last_entry_is_truncated(fork_server: ForkServer, crashed_folder: Path, tmp_path: Path) -> None:
+    change(checkpoint_journal(crashed_folder), 30)
+    with run_server(fork_server, crashed_folder) as server:
         assert "entry 30" in server.said
         assert to_bytes(download_model(server, tmp_path)) == to_bytes(learn_stream(draw_examples(29)))
 
 
 @pytest.mark.parametrize("position", [1, 15, 29])
-def test_a_damaged_entry_in_the_middle_is_refused(fork_server: ForkServer, killed: Path, position: int) -> None:
-    change(checkpoint_journal(killed), position)
+def test_a_damaged_entry_in_the_middle_is_refused(fork_server: ForkServer, crashed_folder: Path, position: int) -> None:
+    change(checkpoint_journal(crashed_folder), position)
     with pytest.raises(AssertionError, match=rf"entry {position} of stream 1 is damaged, but later entries are valid"):
-        Server(fork_server, killed)
+        Server(fork_server, crashed_folder)
 
 
-def test_a_missing_entry_is_refused(fork_server: ForkServer, killed: Path) -> None:
-    with sqlite3.connect(checkpoint_journal(killed)) as on:
+def test_a_missing_entry_is_refused(fork_server: ForkServer, crashed_folder: Path) -> None:
+    with sqlite3.connect(checkpoint_journal(crashed_folder)) as on:
         on.execute("DELETE FROM entries WHERE position = 7")
     on.close()
     with pytest.raises(AssertionError, match="entry 7"):
-        Server(fork_server, killed)
+        Server(fork_server, crashed_folder)
 
 
-def test_a_file_that_is_not_a_database_is_refused(fork_server: ForkServer, killed: Path) -> None:
-    path = checkpoint_journal(killed)
+def test_a_file_that_is_not_a_database_is_refused(fork_server: ForkServer, crashed_folder: Path) -> None:
+    path = checkpoint_journal(crashed_folder)
     path.write_bytes(b"x" * 10_000)
     with pytest.raises(AssertionError, match="Restore the last backup"):
-        Server(fork_server, killed)
+        Server(fork_server, crashed_folder)
 
 
-def test_flipping_any_byte_of_the_journal_is_detected_or_harmless(killed: Path, tmp_path: Path) -> None:
-    """A flip anywhere is refused with a sentence, cut at the end, or harms nothing: never another model."""
+def test_flipping_any_byte_of_the_journal_is_detected_or_harmless(crashed_folder: Path, tmp_path: Path) -> None:
+    """A flipped byte is refused with a message, truncated at the end, or harmless: the model never changes."""
     from novikoff.errors import InputError
     from novikoff.server.ops.limits import Limits
     from novikoff.server.storage.recovery import open_registry
 
-    path = checkpoint_journal(killed)
+    path = checkpoint_journal(crashed_folder)
     good = [to_bytes(learn_stream(draw_examples(k))) for k in (29, 30)]
     refused = []
     for at in range(37, path.stat().st_size, path.stat().st_size // 60):
         copy = tmp_path / "copy"
         shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(killed, copy)
+        shutil.copytree(crashed_folder, copy)
         flip(copy / journal.JOURNAL_FILE, at)
         try:
             registry = open_registry(copy, Limits())
@@ -235,7 +235,7 @@ def test_compaction_drops_old_entries(fork_server: ForkServer, tmp_path: Path) -
     shorten = ("--max-journal-bytes", "1", "--checkpoint-examples", "10", "--maintenance-interval-ms", "5")
     stream = draw_examples(200)
 
-    def first(folder: Path) -> Any:
+    def read_first(folder: Path) -> Any:
         with sqlite3.connect(folder / journal.JOURNAL_FILE) as on:
             return on.execute("SELECT first FROM streams").fetchone()[0]
 
@@ -243,7 +243,7 @@ def test_compaction_drops_old_entries(fork_server: ForkServer, tmp_path: Path) -
         server.make()
         for x, y in stream:
             server.learn(x, y)
-        assert first(server.folder) > 1
+        assert read_first(server.folder) > 1
         status, said = server.ask("GET", "/v1/models/m/certificate")
         assert (status, said["code"]) == (422, "not-certifiable")
         server.kill()

@@ -94,7 +94,7 @@ def test_the_data_of_one_client_leaves_the_journal_and_the_backup(fork_server: F
         assert again.is_empty
     for place in (folder, copy):
         with run_server(fork_server, place) as server:
-            assert weights(server, blog) == before  # what was learned stays learned
+            assert weights(server, blog) == before  # the weights are kept
             examples = server.ask("GET", "/v1/models/m/examples", headers=blog)[1].splitlines()
             assert len(examples) == 20
             assert all(b"blogword" in line for line in examples)
@@ -103,7 +103,7 @@ def test_the_data_of_one_client_leaves_the_journal_and_the_backup(fork_server: F
             assert "erased" in said["error"]
             assert clients.label(server, "shop", waiting, "yes") == 410
             assert clients.label(server, "blog", other, "no") == 200
-            clients.learn(server, "shop", "new", "yes")  # and it goes on
+            clients.learn(server, "shop", "new", "yes")  # learning continues
             after = weights(server, blog)
             server.kill()
         with run_server(fork_server, place) as server:
@@ -111,7 +111,7 @@ def test_the_data_of_one_client_leaves_the_journal_and_the_backup(fork_server: F
 
 
 def test_models_are_saved_before_an_erasure(fork_server: ForkServer, tmp_path: Path) -> None:
-    """After a crash the last entries are in no file: the models are written before anything is erased."""
+    """After a crash the last entries are in no file, so the models are written before anything is erased."""
     folder = tmp_path / "data"
     clients = Clients(folder)
     shop = clients.headers["shop"]
@@ -373,7 +373,7 @@ def test_examples_leave_the_journal_though_nothing_new_is_learned(fork_server: F
         on.execute("UPDATE entries SET time = time + 900 * 86400 WHERE position > 8")  # the clock was wrong
     on.close()
 
-    def left() -> list[int]:
+    def list_left() -> list[int]:
         with sqlite3.connect(folder / journal.JOURNAL_FILE) as on:
             found = [n for (n,) in on.execute("SELECT position FROM entries ORDER BY position")]
             assert found == [n for (n,) in on.execute("SELECT position FROM sources ORDER BY position")]
@@ -384,9 +384,9 @@ def test_examples_leave_the_journal_though_nothing_new_is_learned(fork_server: F
 
     with run_server(fork_server, folder, *often, "--retain-days", "1") as server:
         deadline = time.monotonic() + 30
-        while left() != [8, 9, 10] and time.monotonic() < deadline:
+        while list_left() != [8, 9, 10] and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert left() == [8, 9, 10]
+        assert list_left() == [8, 9, 10]
         assert weights(server, clients.headers["shop"]) == before
         server.stop()
     for k in range(7):

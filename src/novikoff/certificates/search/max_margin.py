@@ -38,15 +38,15 @@ def maximize_margin(examples: SignedExamples) -> NDArray[np.float64]:
     best, found, budget, since, reached = 0.0, w[1:].copy(), MAX_TERMS, 0, 0.0
     random = np.random.default_rng(0)
 
-    def descended(order: NDArray[np.int64], times: int) -> int:
+    def descend(order: NDArray[np.int64], times: int) -> int:
         orders = np.concatenate([random.permutation(order) for _ in range(times)])
         run_dual_pass(rows, labels, sizes, orders, 0.0, math.inf, alphas, w)
         return times * (int(np.diff(rows.starts)[order].sum()) + len(order))
 
     everything = np.arange(examples.count)
     for now in range(MAX_ROUNDS):
-        budget -= descended(everything, 1) + matrix.nnz
-        budget -= descended(np.flatnonzero(alphas), INNER_PASSES)
+        budget -= descend(everything, 1) + matrix.nnz
+        budget -= descend(np.flatnonzero(alphas), INNER_PASSES)
         margin, most = _margin_and_limit(examples, w[1:], float(alphas.sum()))
         if margin > best:
             best, found = margin, w[1:].copy()

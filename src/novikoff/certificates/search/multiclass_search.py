@@ -58,7 +58,7 @@ class CrammerSingerSolver:
         reached: NDArray[np.float64] = mine - scores.max(axis=1)
         return reached
 
-    def found(self) -> NDArray[np.float64]:
+    def copy_weights(self) -> NDArray[np.float64]:
         """Return a column of weights for each class."""
         return self.point.weights[:, : self.classes].copy()
 
@@ -85,7 +85,7 @@ def find_directions(
         if settled:
             break
     machine.solve(limit, budget // 3, 0.001)
-    found = {"hinge": machine.found()}
+    found = {"hinge": machine.copy_weights()}
     wide = _find_max_margin(machine, radius)
     return found if wide is None else {**found, "margin": wide}
 
@@ -99,7 +99,7 @@ def _find_max_margin(machine: CrammerSingerSolver, radius: float) -> NDArray[np.
         least = float(machine.margins().min()) / max(machine.norm, 1e-300)
         if least > best:
             grown = least > best * 1.001
-            best, witness = least, machine.found()
+            best, witness = least, machine.copy_weights()
             if not grown:
                 break
         elif best == 0.0 and limit > 1e4 / radius**2:

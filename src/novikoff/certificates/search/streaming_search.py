@@ -100,13 +100,14 @@ def _evaluate_direction(judge: BinarySample, bias: float, radius: float, u: NDAr
     def loss(length: float) -> float:
         return share * float(np.maximum(0.0, 1.0 - length * reached).sum())
 
-    def allowed(logarithm: float) -> float:
+    def compute_bound(logarithm: float) -> float:
         length = float(np.exp(logarithm))
         return mistake_bounds.hinge(radius=radius, norm=length * norm, loss=loss(length))
 
-    at = minimize_golden_section(allowed, -4.0, 4.0, steps=24)
+    at = minimize_golden_section(compute_bound, -4.0, 4.0, steps=24)
     length = float(np.exp(at))
-    return HingeEvaluation(allowed(at), compute_cost((radius * length * norm) ** 2, loss(length), radius), length * u)
+    cost = compute_cost((radius * length * norm) ** 2, loss(length), radius)
+    return HingeEvaluation(compute_bound(at), cost, length * u)
 
 
 def _search_sample(
@@ -139,7 +140,7 @@ def _descend_over_stream(
     w, factor = np.zeros_like(best.witness), 0.0  # discards multipliers of an earlier search
     for _ in range(tours):
         mean, worst = np.zeros_like(w), 0.0
-        for k, chunk in enumerate(shuffle_buffer.shuffled_chunks(random, factor)):
+        for k, chunk in enumerate(shuffle_buffer.iter_shuffled(random, factor)):
             worst = max(worst, _descend_chunk(chunk, random, bias, limit * share, w))
             margin_search.add_chunk(chunk)
             # Increasing weights give a mean over the last part of the pass.

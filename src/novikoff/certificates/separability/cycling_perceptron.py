@@ -47,7 +47,7 @@ def find_cycle(examples: SignedExamples, passes: int, until: float) -> tuple[Cyc
 
 def verify_cycle(examples: SignedExamples, cycle_: Cycle) -> bool:
     """Check the repetition by running the Perceptron."""
-    if not (0 <= cycle_.first < cycle_.last <= MAX_PASSES and examples.whole()):
+    if not (0 <= cycle_.first < cycle_.last <= MAX_PASSES and examples.is_integral()):
         return False
     for number, (weights, updates) in enumerate(_run_passes(examples, cycle_.last)):
         if number > cycle_.first and not any(updates):

@@ -34,7 +34,9 @@ def proof_from(document: dict[str, Any]) -> Proof:
             about, u, document["wrong"], document["margin"], document["time_limit"], tuple(document["tried"])
         )
     except (KeyError, TypeError, ValueError, IndexError) as problem:
-        raise InputError(f"This is no proof of novikoff separable: {problem!r}. Write it again with --proof.") from None
+        raise InputError(
+            f"This is not a proof of novikoff separable: {problem!r}. Write it again with --proof."
+        ) from None
 
 
 def _parse_cycle(document: dict[str, Any] | None) -> Cycle | None:

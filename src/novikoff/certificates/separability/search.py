@@ -60,7 +60,7 @@ class SeparabilitySearch:
         """Of scaled columns."""
         self.missed = examples.count
         values = examples.count * examples.matrix.shape[1]
-        self.small = values <= cycling_perceptron.MAX_VALUES and examples.whole()
+        self.small = values <= cycling_perceptron.MAX_VALUES and examples.is_integral()
         self.tiny = values <= MAX_EXACT_FIRST_VALUES
 
     def run(self) -> Separable | NotSeparable | Undecided:
@@ -77,7 +77,7 @@ class SeparabilitySearch:
         witness = unscale_columns(self.examples, self.best)
         return Undecided.from_witness(self.examples, self.about, witness, self.seconds, tuple(self.tried))
 
-    def _left(self) -> float:
+    def _remaining_seconds(self) -> float:
         return self.until - time.perf_counter()
 
     def _note_attempt(self, what: str) -> None:
@@ -99,7 +99,7 @@ class SeparabilitySearch:
 
         thick = float(np.asarray(self.examples.scaled.power(2).sum(axis=1)).max())
         learner = Perceptron(fit_intercept=False, margin=thick)
-        until, next_check, before = time.perf_counter() + self._left() / 2, 4, 2 * self.examples.count
+        until, next_check, before = time.perf_counter() + self._remaining_seconds() / 2, 4, 2 * self.examples.count
         self._note_attempt(f"the Perceptron, up to {self.passes:,} passes")
         try:
             for done in range(1, self.passes + 1):
@@ -141,7 +141,9 @@ class SeparabilitySearch:
         if not self.small:
             return None
         self._note_attempt(f"the cycling Perceptron, up to {self.passes:,} passes")
-        found = cycling_perceptron.find_cycle(self.examples, self.passes, time.perf_counter() + self._left() / 4)
+        found = cycling_perceptron.find_cycle(
+            self.examples, self.passes, time.perf_counter() + self._remaining_seconds() / 4
+        )
         if found is None:
             return None
         cycle, counts = found
@@ -158,7 +160,7 @@ class SeparabilitySearch:
         """Solve linear programs on a growing set of rows, with random heights after one without progress."""
         active, tries = self._first_rows(), 0
         random = np.random.default_rng(0)
-        while self._left() > 0.0 and tries < MAX_FRUITLESS_PROGRAMS:
+        while self._remaining_seconds() > 0.0 and tries < MAX_FRUITLESS_PROGRAMS:
             self._note_attempt(f"linear programming on {len(active):,} of {self.examples.count:,} rows")
             heights = random.uniform(0.5, 2.0, len(active)) if tries else np.ones(len(active))
             proof, u = self._interpret_solution(active, self._solve_linear_program(active, heights))
@@ -195,7 +197,7 @@ class SeparabilitySearch:
         """Solve the linear program on the columns that occur in these rows."""
         rows = self.examples.scaled[active].multiply(self.examples.signs[active][:, None]).tocsr()
         columns = np.unique(rows.indices)
-        solved = linear_program.solve_max_margin(rows[:, columns], heights, self._left())
+        solved = linear_program.solve_max_margin(rows[:, columns], heights, self._remaining_seconds())
         if solved is None:
             return None
         separator = np.zeros(self.examples.matrix.shape[1])

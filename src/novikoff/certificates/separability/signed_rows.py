@@ -94,7 +94,7 @@ class SignedExamples:
             above, below = value.as_integer_ratio()
             yield j, sign * ((above << -e) // below if e <= 0 else above >> e)
 
-    def whole(self) -> bool:
+    def is_integral(self) -> bool:
         """Whether all values are integers."""
         return bool((self.matrix.data == np.floor(self.matrix.data)).all())
 

@@ -36,7 +36,7 @@ from novikoff.data.rows import Rows, Sparse, count_rows, slice_rows
 from novikoff.kernels.bytecode import compile_kernel
 from novikoff.kernels.expression import Precomputed
 from novikoff.kernels.gram import to_canonical_sparse
-from novikoff.kernels.parser import as_kernel
+from novikoff.kernels.parser import to_kernel
 from novikoff.kernels.support_set import support_rows
 from novikoff.multiclass.internals import inner_column_bounds_of
 from novikoff.theory.bound_declaration import Bound, Evidence
@@ -95,7 +95,7 @@ class KernelSpace:
 
     @cached_property
     def kernel(self) -> Any:
-        return as_kernel(self.model.kernel)
+        return to_kernel(self.model.kernel)
 
     @property
     def features(self) -> int:
@@ -143,7 +143,7 @@ class KernelSpace:
         if not 0.0 < scale < math.inf or not (np.isfinite(judges).all() and np.isfinite(mutual).all()):
             return []
         seen = _SearchInput(sample, supports.numbers, mutual, judges, scale)
-        best = [self._best_for_column(seen, c, budget // self.columns) for c in range(self.columns)]
+        best = [self._find_best_witnesses(seen, c, budget // self.columns) for c in range(self.columns)]
         if self.columns == 1 or not all(best):
             return best[0] if self.columns == 1 else []
         u = np.stack([one[0].witness for one in best], axis=1)
@@ -180,7 +180,7 @@ class KernelSpace:
         numbers: NDArray[np.int64] = (dual.first[: int(dual.counts[N_SUPPORT])] - 1) % max(1, total)
         return numbers
 
-    def _best_for_column(self, seen: _SearchInput, c: int, budget: int) -> list[NamedWitness]:
+    def _find_best_witnesses(self, seen: _SearchInput, c: int, budget: int) -> list[NamedWitness]:
         """Return the best witness for each bound; with several columns, one for the tightest bound of this column."""
         sample, numbers, radius = seen.sample, seen.numbers, math.sqrt(seen.scale)
         y = self._column_signs(sample.labels[numbers], c)
@@ -198,9 +198,9 @@ class KernelSpace:
         if self.columns == 1:
             return select_best_witnesses(self.bounds, guesses)
         best = [one for bound in self.bounds for one in select_best_witnesses([bound], guesses)]
-        return sorted(best, key=lambda one: self._allowed(one, guesses))[:1]
+        return sorted(best, key=lambda one: self._compute_bound(one, guesses))[:1]
 
-    def _allowed(self, one: NamedWitness, guesses: Mapping[str, SampleEvidence]) -> float:
+    def _compute_bound(self, one: NamedWitness, guesses: Mapping[str, SampleEvidence]) -> float:
         """Return the tightest bound of a column with this witness, on the sample."""
         guess = guesses[one.name.rpartition(" for ")[0]]
         at = int(np.abs(guess.direction).argmax())
@@ -220,10 +220,10 @@ class KernelSpace:
         betas = [np.ascontiguousarray(t[supports.numbers, c]) for t in tables for c in range(self.columns)]
         widths = [w for f in found for w in np.asarray(f.widths, np.float64).reshape(self.columns, -1)]
 
-        def side(codes: Any, k: int) -> NDArray[np.float64]:
+        def find_side(codes: Any, k: int) -> NDArray[np.float64]:
             return self._column_signs(codes, k % self.columns)
 
-        done = measure_kernel_witnesses(self.kernel, supports, betas, widths, stream(), side, self.features)
+        done = measure_kernel_witnesses(self.kernel, supports, betas, widths, stream(), find_side, self.features)
         each = [
             build_kernel_evidence(m, bound_norm(self.kernel, supports, beta), passes)
             for m, beta in zip(done, betas, strict=True)

@@ -34,12 +34,12 @@ class ValueWithError(NamedTuple):
     value: NDArray[np.float64]
     error: NDArray[np.float64]
 
-    def plus(self, other: ValueWithError | float) -> ValueWithError:
+    def add(self, other: ValueWithError | float) -> ValueWithError:
         value = self.value + (other.value if isinstance(other, ValueWithError) else other)
         more = other.error if isinstance(other, ValueWithError) else 0.0
         return ValueWithError(value, self.error + more + MACHINE_EPSILON * np.abs(value))
 
-    def times(self, other: ValueWithError | float) -> ValueWithError:
+    def multiply(self, other: ValueWithError | float) -> ValueWithError:
         if not isinstance(other, ValueWithError):
             value = self.value * other
             return ValueWithError(value, abs(other) * self.error + MACHINE_EPSILON * np.abs(value) + EXP_ABSOLUTE_ERROR)
@@ -47,12 +47,12 @@ class ValueWithError(NamedTuple):
         both = np.abs(self.value) * other.error + np.abs(other.value) * self.error + self.error * other.error
         return ValueWithError(value, both + MACHINE_EPSILON * np.abs(value) + EXP_ABSOLUTE_ERROR)
 
-    def raised(self, exponent: int) -> ValueWithError:
+    def to_power(self, exponent: int) -> ValueWithError:
         result, square = None, self
         while exponent > 0:
             if exponent % 2 == 1:
-                result = square if result is None else result.times(square)
-            square, exponent = square.times(square) if exponent > 1 else square, exponent // 2
+                result = square if result is None else result.multiply(square)
+            square, exponent = square.multiply(square) if exponent > 1 else square, exponent // 2
         return result or self
 
     def exp(self, *, two: bool) -> ValueWithError:
@@ -83,7 +83,7 @@ def evaluate_with_error(
         sizes = np.sqrt(left + least) * np.sqrt(right + least) * (1.0 + 2.0 * slip)
         dot = ValueWithError(dots, slip * sizes + least)
         both = left + right
-        apart = ValueWithError(both, slip * both + 2.0 * least).plus(dot.times(-2.0))
+        apart = ValueWithError(both, slip * both + 2.0 * least).add(dot.multiply(-2.0))
         result = _run_program(program, dot, apart)
         known = np.isfinite(result.value) & np.isfinite(result.error)
         return ValueWithError(
@@ -98,31 +98,31 @@ def _run_program(program: Any, dot: ValueWithError, apart: ValueWithError) -> Va
         if step == p.DOT:
             stack.append(dot)
         elif step == p.RBF:
-            stack.append(ValueWithError(np.maximum(apart.value, 0.0), apart.error).times(-number).exp(two=False))
+            stack.append(ValueWithError(np.maximum(apart.value, 0.0), apart.error).multiply(-number).exp(two=False))
         elif step == p.CONJUNCTIONS:
             stack.append(dot.exp(two=True))
         elif step == p.SIGNED_CONJUNCTIONS:
-            stack.append(apart.times(-1.0).exp(two=True))
+            stack.append(apart.multiply(-1.0).exp(two=True))
         elif step == p.CONSTANT:
             stack.append(ValueWithError(np.full(dot.value.shape, number), np.zeros(dot.value.shape)))
         elif step == p.MULTIPLY_BY:
-            stack.append(stack.pop().times(number))
+            stack.append(stack.pop().multiply(number))
         elif step == p.ADD_CONSTANT:
-            stack.append(stack.pop().plus(number))
+            stack.append(stack.pop().add(number))
         elif step == p.POWER:
-            stack.append(stack.pop().raised(whole))
+            stack.append(stack.pop().to_power(whole))
         elif step == p.EXP:
             stack.append(stack.pop().exp(two=False))
         elif step == p.SERIES:
             stack.append(_evaluate_series(stack.pop(), program.numbers[whole : whole + int(number)].tolist()))
         else:
             top = stack.pop()
-            stack.append(stack.pop().plus(top) if step == p.ADD else stack.pop().times(top))
+            stack.append(stack.pop().add(top) if step == p.ADD else stack.pop().multiply(top))
     return stack[0]
 
 
 def _evaluate_series(k: ValueWithError, coefficients: list[float]) -> ValueWithError:
     total = ValueWithError(np.full(k.value.shape, coefficients[-1]), np.zeros(k.value.shape))
     for c in reversed(coefficients[:-1]):
-        total = total.times(k).plus(c)
+        total = total.multiply(k).add(c)
     return total

@@ -72,7 +72,7 @@ class PairwiseSpace:
         bounds = [bound for bound in self.model.bounds() if bound.by_witness]
         if not bounds or not self.known:
             return []
-        found = {**self._directions(sample, budget), "own": self._own()}
+        found = {**self._find_directions(sample, budget), "own": self._get_own_weights()}
         radius = math.sqrt(max_power_sum(sample.rows, sample.labels, 2.0, float(self.bias)))
         guesses = {
             name: _PairwiseEvidence(self, sample, u.reshape(-1) / (_compute_norm(u) * radius))
@@ -81,7 +81,7 @@ class PairwiseSpace:
         }
         return select_best_witnesses(bounds, guesses)
 
-    def _directions(self, sample: MulticlassSample, budget: int) -> Mapping[str, NDArray[np.float64]]:
+    def _find_directions(self, sample: MulticlassSample, budget: int) -> Mapping[str, NDArray[np.float64]]:
         """Return directions of the multiclass SVM if classes compete with each other."""
         if len(encode_targets(self.model, sample.codes).classes) == 0:
             return {}
@@ -98,7 +98,7 @@ class PairwiseSpace:
         onto = np.linalg.pinv(paths)
         return {name: np.einsum("jc,nc->jn", u, onto) for name, u in found.items()}
 
-    def _own(self) -> NDArray[np.float64]:
+    def _get_own_weights(self) -> NDArray[np.float64]:
         """Return the model's own weights."""
         u: NDArray[np.float64] = weights_of(self.model)
         if not self.bias:
@@ -132,13 +132,13 @@ class PairwiseSpace:
     ) -> Mapping[str, Evidence]:
         """Return the evidence that follows from the measurements."""
 
-        def sides() -> Iterator[SignedBatch]:
+        def iter_sides() -> Iterator[SignedBatch]:
             for rows, codes in stream():
                 yield rows, mark_included(codes)
 
         facts = {}
         for f, m in zip(found, measured, strict=True):
-            e = build_evidence(m, bias=self.bias, passes=passes, batches=sides)
+            e = build_evidence(m, bias=self.bias, passes=passes, batches=iter_sides)
             facts[f.name] = e._replace(radius_p=self._scale_radius_p(e.radius_p))
         return facts
 
@@ -156,7 +156,7 @@ class PairwiseSpace:
                         self.scheme, targets, there, rows, u, float(self.bias), self.known, workspace, out
                     )
                     tally.add(out)
-        return [tally.done() if tally.counts.any() else None for tally in tallies]
+        return [tally.build_histogram() if tally.counts.any() else None for tally in tallies]
 
     def _scale_radius_p(self, radius_p: Any) -> Any:
         """Bound ‖x_ab‖_p from ‖x‖_p: ±x stands in at most `radius_factor` columns."""

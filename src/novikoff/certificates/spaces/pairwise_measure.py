@@ -259,7 +259,7 @@ class PairwiseMeasurer:
                 self.scheme, targets, included, rows, u, norms, self.bias, self.known, some, self.workspace, sums
             )
 
-    def done(self, stretch: float) -> list[WitnessMeasurement]:
+    def build_measurements(self, stretch: float) -> list[WitnessMeasurement]:
         """Return the measurements; `stretch` is the factor of ‖x‖² in preference space."""
         found = [to_measurement(*parts) for parts in zip(self.witnesses, self.widths, self.sums, strict=True)]
         return [
@@ -277,4 +277,4 @@ def measure_preferences(
 ) -> list[WitnessMeasurement]:
     for rows, targets, included in batches:
         meter.add(rows, targets, included)
-    return meter.done(stretch)
+    return meter.build_measurements(stretch)

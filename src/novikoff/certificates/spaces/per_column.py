@@ -67,13 +67,13 @@ class PerColumnSpace:
         u = np.zeros((require_state(self.model).features + 1, self.columns), np.float32)
         widths: list[float] = []
         for c in range(self.columns):
-            best = self._best_for_column(sample, c, budget // self.columns)
+            best = self._find_best_witness(sample, c, budget // self.columns)
             if best is not None:
                 u[:, c] = best.witness
             widths += (1.0, 1.0) if best is None else best.widths
         return [NamedWitness("columns", u.reshape(-1), tuple(widths))]
 
-    def _best_for_column(self, sample: MulticlassSample, c: int, budget: int) -> NamedWitness | None:
+    def _find_best_witness(self, sample: MulticlassSample, c: int, budget: int) -> NamedWitness | None:
         """Return the witness with the tightest bound of this column."""
         own = witness_search.BinarySample(sample.rows, column_sides_of(self.model, sample.codes, c), sample.total)
         if not own.labels.any():
@@ -83,12 +83,12 @@ class PerColumnSpace:
         )
         found = select_witnesses(self.bounds, directions, own, bias=self.bias, target={})
 
-        def allowed(one: NamedWitness) -> float:
+        def compute_bound(one: NamedWitness) -> float:
             batch = (own.rows, own.labels)
             (seen,) = measure([batch], [one.witness], bias=self.bias, widths=[one.widths])
             return self._min_bound(build_evidence(seen, bias=self.bias, passes=1, batches=lambda: [batch]))
 
-        return min(found, key=allowed, default=None)
+        return min(found, key=compute_bound, default=None)
 
     def _min_bound(self, e: Evidence) -> float:
         values = [value for bound in self.bounds if (value := bound.value(e)) is not None]

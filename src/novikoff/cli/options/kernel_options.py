@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from novikoff.cli.options.data_options import build_reading_options, is_stream
-from novikoff.data.reader import Batch, DataReader, check_sources
+from novikoff.data.reader import DataReader, FileBatch, check_sources
 from novikoff.errors import InputError
 
 KERNEL_LEARNER = "kernel-perceptron"
@@ -33,10 +33,10 @@ def resolve_representation(options: argparse.Namespace) -> None:
         return
     from novikoff.dual.kernel_perceptron import KernelPerceptron
     from novikoff.kernels.expression import Linear, Polynomial
-    from novikoff.kernels.parser import as_kernel
+    from novikoff.kernels.parser import to_kernel
 
     given = options.setting_kernel
-    kernel = as_kernel(KernelPerceptron().kernel if given is None else given)
+    kernel = to_kernel(KernelPerceptron().kernel if given is None else given)
     dual_only = [name for name in DUAL_ONLY_SETTINGS if getattr(options, f"setting_{name}") not in (None, False)]
     written_out = isinstance(kernel, Linear) or (
         isinstance(kernel, Polynomial) and (kernel.constant, kernel.scale) == (1.0, 1.0)
@@ -84,7 +84,7 @@ def _primal_is_cheaper(options: argparse.Namespace, degree: int) -> bool:
     return advice.representation == "primal" and not too_many
 
 
-def _estimate_examples(batch: Batch, titles: list[str]) -> int:
+def _estimate_examples(batch: FileBatch, titles: list[str]) -> int:
     """Return the number of examples, estimated from the size of the first ones."""
     if not batch.size:
         return len(batch)

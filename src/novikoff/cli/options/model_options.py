@@ -51,8 +51,8 @@ SETTING_PREFIX = "setting_"
 
 def read_model_settings(options: argparse.Namespace) -> model_factory.ModelSettings:
     """Return what the options say of the model; InputError where they contradict each other."""
-    scheme = named_scheme(options)
-    online_to_batch = given_method_settings(options)
+    scheme = get_scheme_name(options)
+    online_to_batch = collect_method_settings(options)
     batch_scheme = scheme in model_factory.BATCH_SCHEMES
     for option in ("online_to_batch", "kernel_form") if batch_scheme else ():
         if getattr(options, option) is not None:
@@ -68,9 +68,9 @@ def read_model_settings(options: argparse.Namespace) -> model_factory.ModelSetti
     two_labels = bool(options.online_to_batch or (options.positive_label and not batch_scheme))
     return model_factory.ModelSettings(
         options.learner,
-        given_learner_settings(options),
+        collect_learner_settings(options),
         "binary" if two_labels else scheme,
-        given_scheme_settings(options),
+        collect_scheme_settings(options),
         {"method": options.online_to_batch, **online_to_batch} if options.online_to_batch else None,
         run_settings(options, shuffled=True if batch_scheme else bool(options.shuffle)),
         "one-vs-all" if options.kernel_form else "kesler",  # the scheme that kernel learners use by themselves
@@ -89,29 +89,29 @@ def flag(setting: str) -> str:
     return f"--{setting.replace('_', '-')}"
 
 
-def named_scheme(options: argparse.Namespace) -> str | None:
+def get_scheme_name(options: argparse.Namespace) -> str | None:
     """Return the scheme that the user has named."""
     name: str | None = options.multiclass
     return None if name is None else SCHEME_ALIASES.get(name, name)
 
 
-def given_learner_settings(options: argparse.Namespace) -> dict[str, Any]:
+def collect_learner_settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of the learner that the user gave."""
     given = {k: v for k, v in vars(options).items() if k.startswith(SETTING_PREFIX) and v is not None}
     return {name.removeprefix(SETTING_PREFIX): value for name, value in given.items()}
 
 
-def given_scheme_settings(options: argparse.Namespace) -> dict[str, Any]:
+def collect_scheme_settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of the scheme or ensemble that the user gave."""
-    return _given(options, (*model_factory.CLASS_SETTINGS, *model_factory.ENSEMBLE_SETTINGS))
+    return _collect_options(options, (*model_factory.CLASS_SETTINGS, *model_factory.ENSEMBLE_SETTINGS))
 
 
-def given_method_settings(options: argparse.Namespace) -> dict[str, Any]:
+def collect_method_settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of --online-to-batch that the user gave."""
-    return _given(options, METHOD_SETTINGS)
+    return _collect_options(options, METHOD_SETTINGS)
 
 
-def _given(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+def _collect_options(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
 
 
@@ -119,16 +119,16 @@ def find_changed_settings(model: Any, options: argparse.Namespace) -> dict[str, 
     """Return the given settings that differ from those of a model to resume."""
     inner = inner_learner_of(model)
     variant = learner_registry.variant_settings(options.learner or learner_registry.name_of(type(inner)))
-    wanted = {**variant, **given_learner_settings(options)}
+    wanted = {**variant, **collect_learner_settings(options)}
     wanted.pop("passes", None)
     changed = {name: value for name, value in wanted.items() if value != getattr(inner, name, None)}
     own = setting_defaults_of(inner)
-    scheme_settings = {name: value for name, value in given_scheme_settings(options).items() if name not in own}
+    scheme_settings = {name: value for name, value in collect_scheme_settings(options).items() if name not in own}
     method = {"method": options.online_to_batch} if options.online_to_batch is not None else {}
-    for name, value in (scheme_settings | method | given_method_settings(options)).items():
+    for name, value in (scheme_settings | method | collect_method_settings(options)).items():
         if value != getattr(model, name, None):
             changed[name] = value
-    scheme = named_scheme(options)
+    scheme = get_scheme_name(options)
     if scheme is not None and scheme != scheme_info_of(model).get("multiclass", "binary"):
         changed["multiclass"] = scheme
     return changed

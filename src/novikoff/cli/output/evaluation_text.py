@@ -54,7 +54,7 @@ def _format_classification(result: ClassificationResult, by: str | None) -> list
     lines += ["", *_class_table(result.per_class, {"macro": result.macro, "weighted": result.weighted})]
     if len(result.classes) <= MAX_CONFUSION_CLASSES:
         lines += ["", "confusion (a row for each true class, a column for each predicted class)"]
-        lines += _table([["", *result.classes], *_confusion_rows(result)])
+        lines += _align_table([["", *result.classes], *_confusion_rows(result)])
     if result.slices:
         lines += ["", *_slice_table(result, by or "value")]
     return lines
@@ -71,7 +71,7 @@ def _class_table(per_class: dict[str, ClassMetrics], averages: dict[str, ClassMe
     more = len(per_class) - len(rows)
     rows += [[f"… {more:,} more", "", "", "", ""]] if more else []
     rows += [[name, *_metric_cells(m)] for name, m in averages.items()]
-    return _table([["class", "precision", "recall", "F1", "examples"], *rows])
+    return _align_table([["class", "precision", "recall", "F1", "examples"], *rows])
 
 
 def _metric_cells(metrics: ClassMetrics) -> list[str]:
@@ -84,7 +84,7 @@ def _slice_table(result: ClassificationResult, by: str) -> list[str]:
         for s in result.slices[:MAX_SLICES_SHOWN]
     ]
     more = len(result.slices) - len(rows)
-    return _table([[by, "examples", "error", ""], *rows]) + ([f"… {more:,} more values"] if more else [])
+    return _align_table([[by, "examples", "error", ""], *rows]) + ([f"… {more:,} more values"] if more else [])
 
 
 def _format_label_sets(result: LabelSetResult) -> list[str]:
@@ -111,7 +111,7 @@ def format_comparison(first: str, second: str, pair: PairedComparison, delta: fl
     ]
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+def _align_table(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
     return ["  ".join(_align(row, widths)).rstrip() for row in rows]
 

@@ -77,7 +77,7 @@ def read_class_size(options: argparse.Namespace) -> ClassSize:
     if options.named is None:
         given: ClassSize = options.hypotheses
         return given
-    return _named_class_size(options)
+    return _compute_class_size(options)
 
 
 def read_dimension(options: argparse.Namespace, *, at_most: bool) -> int:
@@ -94,10 +94,10 @@ def read_dimension(options: argparse.Namespace, *, at_most: bool) -> int:
         return dimension(options.named, options.variables if known.times else 1)
     if not at_most:
         raise InputError(f"The VC dimension of {options.named} is unknown: give it by --dimension.")
-    return int(_named_class_size(options).log2)
+    return int(_compute_class_size(options).log2)
 
 
-def _named_class_size(options: argparse.Namespace) -> ClassSize:
+def _compute_class_size(options: argparse.Namespace) -> ClassSize:
     named = CLASSES[options.named]
     if options.variables is None or (named.takes_k and options.k is None):
         raise InputError(f"{options.named} needs --variables{' and --k' if named.takes_k else ''}.")

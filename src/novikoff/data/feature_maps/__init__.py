@@ -32,7 +32,7 @@ from novikoff.data.rows import Rows, Sparse, count_rows
 from novikoff.errors import InputError
 
 if TYPE_CHECKING:
-    from novikoff.data.reader import Batch
+    from novikoff.data.reader import FileBatch
 
 MAP_KINDS = ("powers", "products", "poly", "conjunctions")
 MAX_DEGREE = 8
@@ -180,18 +180,18 @@ class Mapper:
         while start < good:
             before = int(ends[start - 1]) if start else 0
             stop = min(good, max(start + 1, int(np.searchsorted(ends, before + TERMS_PER_CHUNK, side="right"))))
-            made = self._mapped(plain, start, stop, counts[start:stop], buffers)
+            made = self._map_chunk(plain, start, stop, counts[start:stop], buffers)
             large = _find_first_non_finite(made)
             if large is not None:
-                bad, good, stop = self._too_large(start + large), start + large, start + large
-                made = self._mapped(plain, start, stop, counts[start:stop], buffers)
+                bad, good, stop = self._build_overflow_error(start + large), start + large, start + large
+                made = self._map_chunk(plain, start, stop, counts[start:stop], buffers)
             if stop > start:
                 yield made, start, stop
             start = stop
         if bad is not None:
             raise bad
 
-    def batches(self, batch: Batch, left_out: Counter[str] | None) -> Iterator[Batch]:
+    def batches(self, batch: FileBatch, left_out: Counter[str] | None) -> Iterator[FileBatch]:
         """Yield the batch mapped, in pieces. Unmappable examples are counted in `left_out`; if that is None, they
         raise."""
         features, start = self.map.columns(batch.features), 0
@@ -203,14 +203,14 @@ class Mapper:
                 break
             except UnmappableRowError as problem:
                 if left_out is None:
-                    raise InputError(f"{rest.where(problem.row)}: {problem}") from None
+                    raise InputError(f"{rest.get_location(problem.row)}: {problem}") from None
                 left_out["map"] += 1
                 start += problem.row + 1
 
-    def _too_large(self, row: int) -> UnmappableRowError:
+    def _build_overflow_error(self, row: int) -> UnmappableRowError:
         return UnmappableRowError(row, f"the map {self.map.text} overflows on this example: scale the features.")
 
-    def _mapped(
+    def _map_chunk(
         self, rows: Sparse, start: int, stop: int, counts: NDArray[np.int64], buffers: ProductBuffers
     ) -> Sparse:
         starts = np.concatenate([[0], np.cumsum(counts)])

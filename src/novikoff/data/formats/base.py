@@ -182,7 +182,7 @@ class Format(ABC):
         return 0, 0
 
     @classmethod
-    def enough(cls, head: bytes) -> bool:
+    def is_sufficient(cls, head: bytes) -> bool:
         """Return whether the first bytes of a pipe suffice to sniff its format; otherwise the reader waits for more."""
         return True
 
@@ -212,7 +212,7 @@ class Format(ABC):
         """Return what was detected: the format in words, and the columns of each kind."""
         return {"format": self.name}
 
-    def doubts(self) -> list[str]:
+    def find_doubts(self) -> list[str]:
         """Return warnings about the beginning of the first file."""
         return []
 

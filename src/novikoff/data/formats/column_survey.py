@@ -95,7 +95,7 @@ class SurveyedColumn:
     def is_constant(self) -> bool:
         return len(self.values) >= MIN_ROWS_FOR_DOUBTS and len(self.distinct) <= 1
 
-    def shown(self) -> str:
+    def format_values(self) -> str:
         """Return the first distinct values, for messages."""
         values = [format_value(value) for value in self.distinct]
         return ", ".join(values[:MAX_SHOWN_VALUES]) + (", …" if len(values) > MAX_SHOWN_VALUES else "")
@@ -158,7 +158,10 @@ def find_feature_doubts(columns: Sequence[tuple[SurveyedColumn, str]], *, in_pyt
             found.setdefault(key, []).append(column)
     sentences = []
     for key, some in found.items():
-        one, shown = len(some) == 1, [f"{column.name!r} ({column.shown()})" for column in some[:MAX_SHOWN_COLUMNS]]
+        one, shown = (
+            len(some) == 1,
+            [f"{column.name!r} ({column.format_values()})" for column in some[:MAX_SHOWN_COLUMNS]],
+        )
         more = f" and {len(some) - MAX_SHOWN_COLUMNS:,} more" if len(some) > MAX_SHOWN_COLUMNS else ""
         words = {"are": "is", "have": "has", "look": "looks", "count": "counts", "it": "it is"}
         forms = words if one else {**{word: word for word in words}, "it": "they are"}
@@ -220,7 +223,7 @@ def suggest_label(columns: Sequence[SurveyedColumn]) -> str:
     outer = [column for column in (columns[-1], columns[0]) if column in few] if columns else []
     classes = outer[:1] or [column for column in few if len(column.distinct) <= MAX_CODES]
     if len(classes) == 1:
-        return f"Perhaps --label {classes[0].name}, with the values {classes[0].shown()}. "
+        return f"Perhaps --label {classes[0].name}, with the values {classes[0].format_values()}. "
     return (
         f"Perhaps one of {join_names([column.name for column in classes])}, which have few values. " if classes else ""
     )

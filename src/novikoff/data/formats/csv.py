@@ -68,24 +68,26 @@ class CsvParser(TableParser):
             csv_rows.ABSENT if self.table.weight is None or not self.has_weights() else places.index(self.table.weight)
         )
         if self.table.hash_bits is not None:
-            self.into: csv_rows.NumericRows | csv_rows.SelectedRows | csv_rows.HashedRows = self._hashed(size, rows)
+            self.into: csv_rows.NumericRows | csv_rows.SelectedRows | csv_rows.HashedRows = self._build_hashed_rows(
+                size, rows
+            )
         else:
-            self.into = self._numbers(size) if self._is_plain() else self._chosen(rows)
+            self.into = self._build_numeric_rows(size) if self._is_plain() else self._build_selected_rows(rows)
 
     def _is_plain(self) -> bool:
         """Return whether all columns of the file but the label are features, in table order."""
         return [c for c in self.places if c != self.table.target] == self.table.features
 
-    def _numbers(self, size: int) -> csv_rows.NumericRows:
+    def _build_numeric_rows(self, size: int) -> csv_rows.NumericRows:
         # Without a label column, numbers end where the label would be if it were the last column.
         target = self.width if self.target == csv_rows.ABSENT else self.target
         return csv_rows.NumericRows(
             uninitialised(size + 16, "float32"), self.width + 1, target, self.missing_policy, self.quote
         )
 
-    def _chosen(self, rows: int) -> csv_rows.SelectedRows:
+    def _build_selected_rows(self, rows: int) -> csv_rows.SelectedRows:
         place = {c: k for k, c in enumerate(self.table.features)}
-        kinds = self._kinds()
+        kinds = self._list_column_types()
         return csv_rows.SelectedRows(
             values=uninitialised(rows * self.width + 16, "float32"),
             width=self.width,
@@ -96,11 +98,11 @@ class CsvParser(TableParser):
             quote=self.quote,
         )
 
-    def _kinds(self) -> NDArray[np.uint8]:
+    def _list_column_types(self) -> NDArray[np.uint8]:
         return buffers.array([self.table.column_type(c) for c in self.places], "uint8")
 
-    def _hashed(self, size: int, rows: int) -> csv_rows.HashedRows:
-        table, kinds = self.table, self._kinds()
+    def _build_hashed_rows(self, size: int, rows: int) -> csv_rows.HashedRows:
+        table, kinds = self.table, self._list_column_types()
         there = [c for c in table.features if c in self.places or self.missing_policy == csv_rows.INDICATE]
         lacking = sum(c not in self.places for c in there)
         terms = (
@@ -216,7 +218,7 @@ class Csv(TableFormat):
         return {**super().describe(), "format": how}
 
     @classmethod
-    def enough(cls, head: bytes) -> bool:
+    def is_sufficient(cls, head: bytes) -> bool:
         """Return whether there are two records: the first may be a header, and the second shows the column types."""
         return head.rstrip(b"\r\n").lstrip(b"\r\n").count(b"\n") > 0
 

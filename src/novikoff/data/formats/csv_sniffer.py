@@ -95,15 +95,15 @@ def _parse_quoted_record(text: bytes, at: int, delimiter: bytes) -> tuple[Record
 def detect_delimiter(head: bytes, title: str, quote: str = '"') -> bytes:
     """Return the delimiter with which most records have as many cells as the first; on ties the one with most cells."""
 
-    def worth(delimiter: bytes) -> tuple[float, int]:
+    def rate(delimiter: bytes) -> tuple[float, int]:
         counts = [
             len(cells)
             for (cells, _), _ in zip(iter_records(head, delimiter, quote), range(SNIFFED_RECORDS), strict=False)
         ]
         return (counts.count(counts[0]) / len(counts), counts[0]) if counts and counts[0] > 1 else (0.0, 0)
 
-    best = max(DELIMITERS, key=worth)
-    if worth(best) == (0.0, 0):
+    best = max(DELIMITERS, key=rate)
+    if rate(best) == (0.0, 0):
         raise InputError(
             f"{title}: none of , ; | and tab separates columns on its first line: use --delimiter, or another --format."
         )

@@ -215,4 +215,4 @@ def _plain_find_last_record_end(text: Any, start: int, stop: int, delimiter: int
 
 
 find_last_record_end = compiled(_plain_find_last_record_end if JIT_DISABLED else _find_last_record_end)
-"""Return the end of the last whole record; `start` where there is none. The last argument is NO_STRAYS."""
+"""Return the end of the last whole record; `start` where there is none. Pass NO_STRAYS as the last argument."""

@@ -49,7 +49,7 @@ class JsonSurvey:
         """All top-level fields, in order of first appearance."""
         return list(dict.fromkeys(name for obj in self.objects for name in obj))
 
-    def in_all_objects(self, column: column_survey.SurveyedColumn) -> bool:
+    def is_in_all_objects(self, column: column_survey.SurveyedColumn) -> bool:
         """Return whether all objects have this field."""
         return len(column.values) == len(self.objects)
 
@@ -75,7 +75,7 @@ class LabelField:
         """Whether some labels are strings and others are not."""
         return len({isinstance(label, str) for label in self.members}) > 1
 
-    def doubts(self) -> list[str]:
+    def find_doubts(self) -> list[str]:
         """Return warnings about the labels, except for their number, which `DataReader.describe` checks."""
         if not self.is_mixed:
             return []

@@ -308,19 +308,19 @@ class JsonLines(Format):
 
     @property
     def notes(self) -> list[str]:
-        seen = [column for column, _ in self._features if self.survey.in_all_objects(column)]
+        seen = [column for column, _ in self._features if self.survey.is_in_all_objects(column)]
         gaps = [column.name for column, _ in self._features if column.has_nulls]
         return build_feature_notes(seen, gaps, len(self.survey.objects), self.missing)
 
     def doubts(self) -> list[str]:
         label = json_survey.LabelField(self.label, self.survey.values_at(self.label))
-        found = label.doubts() + find_feature_doubts(self._features)
+        found = label.find_doubts() + find_feature_doubts(self._features)
         lines = len(self.survey.objects)
         found += [
             f"field {column.name!r} alone determines the label of all {lines:,} sampled lines:"
             " --ignore it if it is known only after the label is."
             for column, _ in self._features
-            if self.survey.in_all_objects(column) and determines_label(column, label.column)
+            if self.survey.is_in_all_objects(column) and determines_label(column, label.column)
         ]
         chosen = (*self.ignore, *self.only, *self.texts, *self.categorical, *self.numeric)
         said = dict.fromkeys(path.split(".")[0] for path in chosen)

@@ -119,7 +119,9 @@ class SvmlightParser(Parser):
         if block.size > min(self.size, self.marked):
             self._ensure_capacity(max(block.size, self.size))
         tile = Tile(block.text, self.marks, self.ends, self.lines)
-        return self._parsed(block, *parse_svmlight_block(tile, block.stop, self.several, self.unlabelled, self.out))
+        return self._build_block(
+            block, *parse_svmlight_block(tile, block.stop, self.several, self.unlabelled, self.out)
+        )
 
     def _parse_span(self, span: FileSpan) -> ParsedBlock | None:
         """Parse a span; None where a line is longer than a tile, or the file can't be read to the end of the span."""
@@ -129,9 +131,9 @@ class SvmlightParser(Parser):
         where = span.number, span.start, span.stop
         found = parse_span(*where, get_thread_tile(), self.several, self.unlabelled, self.out)
         self.in_tiles = found[0] >= 0
-        return self._parsed(span, *found) if self.in_tiles else None
+        return self._build_block(span, *found) if self.in_tiles else None
 
-    def _parsed(self, text: TextSpan, lines: int, rows: int, wrong: int, features: int) -> ParsedBlock:
+    def _build_block(self, text: TextSpan, lines: int, rows: int, wrong: int, features: int) -> ParsedBlock:
         out = self.out
         keys = out.labels[:rows].view("uint64")
         return ParsedBlock(

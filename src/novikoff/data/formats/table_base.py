@@ -193,7 +193,7 @@ class TableFormat(Format):
             found["categories"] = {name: counts[name] for name in found["categorical"]}
         return found
 
-    def doubts(self, *, in_python: bool = False) -> list[str]:
+    def find_doubts(self, *, in_python: bool = False) -> list[str]:
         found: list[str] = []
         if not self.opened.survey:
             return found

@@ -16,6 +16,8 @@ from novikoff.errors import LabelError
 
 
 class GrowingLabels:
+    """Two labels, or classes from the third label on."""
+
     def __init__(self, two: BinaryLabels | None = None, more: ClassLabels | None = None) -> None:
         self.two = BinaryLabels() if two is None else two
         self.more = more
@@ -33,15 +35,15 @@ class GrowingLabels:
         """Return the labels that a model file lists."""
         if len(listed) < 2:
             raise LabelError(f"there must be at least two labels, got {listed!r}.")
-        return cls(BinaryLabels(*listed, rest=rest)) if len(listed) == 2 else cls.of(listed)
+        return cls(BinaryLabels(*listed, rest=rest)) if len(listed) == 2 else cls.from_known(listed)
 
     @classmethod
     def found(cls, y: NDArray[Any]) -> tuple[NDArray[np.int64], GrowingLabels]:
         """Return the number of each label of y, and the labels; y contains all of them."""
-        return cls.of(find_distinct(y)).encode(y)
+        return cls.from_known(find_distinct(y)).encode(y)
 
     @classmethod
-    def of(cls, known: list[Any]) -> GrowingLabels:
+    def from_known(cls, known: list[Any]) -> GrowingLabels:
         """Return labels that are all known in advance."""
         if len(known) < 3:
             return cls(BinaryLabels.sorted(np.array(known, object) if isinstance(known[0], str) else known))
@@ -68,7 +70,7 @@ class GrowingLabels:
         if self.more is None and len({*declared, *self.two.sides}) <= 2:
             return GrowingLabels(self.two.named(declared))
         if len(self) == 0:
-            return GrowingLabels.of(declared)
+            return GrowingLabels.from_known(declared)
         if self.more is None and len(self) < 2:
             raise LabelError(
                 f"classes must be given in the first call, not after {self.known()}: start with a new model, or leave"

@@ -12,7 +12,7 @@ from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.data.labels.binary_labels import BinaryLabels, build_missing_label_error, merge_label, to_plain_label
 from novikoff.data.labels.class_labels import ClassLabels, LabelSets
 from novikoff.data.names.dictionary import NameTable
-from novikoff.data.reader import Batch
+from novikoff.data.reader import FileBatch
 from novikoff.errors import LabelError
 
 ONE_LABEL_EXPECTED = "there must be one label: sets of labels are for MultiLabel (--multiclass multi-label)."
@@ -47,19 +47,19 @@ class _LabelEncoder(ABC, Generic[L]):
         self.absent = 0
         """The number of examples of the last batch to leave out."""
 
-    def of(self, batch: Batch) -> Any:
+    def encode(self, batch: FileBatch) -> Any:
         """Return the code of each example."""
         if batch.parsed.sets is not None:
             several = np.flatnonzero(np.diff(batch.parsed.sets[0]) != 1)
             if len(several):
-                raise LabelError(f"{batch.where(int(several[0]))}: {ONE_LABEL_EXPECTED}")
+                raise LabelError(f"{batch.get_location(int(several[0]))}: {ONE_LABEL_EXPECTED}")
         new: list[int] = []
 
         def number(at: int) -> int:
             new.append(self._code(batch, at))
             return len(self.codes) + len(new) - 1
 
-        numbers = self.table.numbers_of(batch.parsed.keys, number)
+        numbers = self.table.look_up_numbers(batch.parsed.keys, number)
         if new:
             self.codes = buffers.concatenate([self.codes, buffers.array(new, self.codes.dtype)])
         out: NDArray[Any] = buffers.empty(len(numbers), self.codes.dtype)
@@ -72,23 +72,23 @@ class _LabelEncoder(ABC, Generic[L]):
         """Return which examples of the last batch to leave out; None if all are learned."""
         return np.asarray(codes == self.nothing) if self.absent else None
 
-    def _code(self, batch: Batch, i: int) -> int:
+    def _code(self, batch: FileBatch, i: int) -> int:
         label: Any = False
         try:
             label = batch.parsed.label(i)
             if label is None:
-                raise build_missing_label_error(batch.where(i))
+                raise build_missing_label_error(batch.get_location(i))
         except LabelError as problem:
             if self.leave_out is not None:
                 return self.nothing
-            raise (problem if label is None else LabelError(f"{batch.where(i)}: {problem}")) from None
+            raise (problem if label is None else LabelError(f"{batch.get_location(i)}: {problem}")) from None
         try:
-            return self._number(label)
+            return self._encode_label(label)
         except LabelError as problem:
-            raise type(problem)(f"{batch.where(i)}: {problem}") from None
+            raise type(problem)(f"{batch.get_location(i)}: {problem}") from None
 
     @abstractmethod
-    def _number(self, label: Any) -> int:
+    def _encode_label(self, label: Any) -> int:
         """Return the code of a label."""
 
 
@@ -101,7 +101,7 @@ class BinaryLabelEncoder(_LabelEncoder[BinaryLabels]):
         super().__init__(labels, leave_out=leave_out)
         self.codes = buffers.zeros(0, "int8")
 
-    def _number(self, label: Any) -> int:
+    def _encode_label(self, label: Any) -> int:
         if self.labels.rest:
             self.labels.note_other(label)
         return int(self.labels.sign(merge_label(label, self.labels)))
@@ -112,7 +112,7 @@ class ClassLabelEncoder(_LabelEncoder[ClassLabels]):
 
     nothing = -1
 
-    def _number(self, label: Any) -> int:
+    def _encode_label(self, label: Any) -> int:
         return self.labels.number(label)
 
 
@@ -126,7 +126,7 @@ class MultilabelEncoder(_LabelEncoder[ClassLabels]):
         super().__init__(labels, leave_out=leave_out)
         self.sets: list[list[int]] = []
 
-    def of(self, batch: Batch) -> LabelSets:
+    def encode(self, batch: FileBatch) -> LabelSets:
         label_sets = batch.parsed.sets
         if label_sets is not None:
             starts, values = label_sets[0], label_sets[1][: label_sets[0][-1]]
@@ -135,16 +135,16 @@ class MultilabelEncoder(_LabelEncoder[ClassLabels]):
             for k in np.argsort(first):  # in the order of arrival
                 numbers[k] = self.labels.number(to_plain_label(distinct[k]))
             return LabelSets(starts.copy(), numbers[inverse])
-        codes = super().of(batch)
+        codes = super().encode(batch)
         members = [self.sets[code] if code >= 0 else [] for code in codes.tolist()]
         lengths = buffers.array([len(m) for m in members], "int64")
         together = buffers.array([c for m in members for c in m], "int64")
         return LabelSets(buffers.concatenate([[0], np.cumsum(lengths)]), together, absent=codes < 0)
 
-    def left_out(self, codes: LabelSets) -> NDArray[np.bool_] | None:
+    def find_left_out(self, codes: LabelSets) -> NDArray[np.bool_] | None:
         return codes.absent if codes.absent is not None and codes.absent.any() else None
 
-    def _number(self, label: Any) -> int:
+    def _encode_label(self, label: Any) -> int:
         labels = label if isinstance(label, list) else [label]
         self.sets.append(list(dict.fromkeys(self.labels.number(one) for one in labels)))
         return len(self.sets) - 1

@@ -91,7 +91,7 @@ class NameTable(HashTable):
         for h, number in zip(keys[numbers != EMPTY_ENTRY], numbers[numbers != EMPTY_ENTRY].tolist(), strict=True):
             insert_hash(h, number, self.keys, self.numbers)
 
-    def numbers_of(self, hashes: NDArray[np.uint64], new: Callable[[int], int]) -> NDArray[np.uint32]:
+    def look_up_numbers(self, hashes: NDArray[np.uint64], new: Callable[[int], int]) -> NDArray[np.uint32]:
         """The number of each name; `new` is asked for that of the name at a position that was never seen."""
         out = buffers.empty(len(hashes), "uint32")
         at = look_up_hashes(hashes, 0, self.keys, self.numbers, out)

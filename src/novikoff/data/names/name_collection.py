@@ -26,16 +26,16 @@ class ColumnDictionary:
         self.shared = False
         """Whether two different features have the same name, such as {"a": "b"} and "a=b"."""
 
-    def of(self, rows: Sparse, hashes: NDArray[np.uint64], name_of: NameGetter) -> Sparse:
+    def number_columns(self, rows: Sparse, hashes: NDArray[np.uint64], name_of: NameGetter) -> Sparse:
         """Return the rows with columns in place of hashes."""
 
-        def new(at: int) -> int:
+        def add_name(at: int) -> int:
             number = self.names.number(name_of(at))
             self.shared |= number in self.numbered
             self.numbered.add(number)
             return number
 
-        found = rows._replace(indices=self.table.numbers_of(hashes, new))
+        found = rows._replace(indices=self.table.look_up_numbers(hashes, add_name))
         return canonicalize(found, 0, len(rows.starts) - 1, len(self.names)) if self.shared else found
 
 
@@ -49,10 +49,10 @@ class SlotNames:
         self.collisions = 0
         """Names that share a slot with another name, as far as names are kept."""
 
-    def note(self, rows: Sparse, hashes: NDArray[np.uint64], name_of: NameGetter) -> None:
+    def keep_names(self, rows: Sparse, hashes: NDArray[np.uint64], name_of: NameGetter) -> None:
         """Keep the names of slots that have none yet; count collisions."""
 
-        def new(at: int) -> int:
+        def add_name(at: int) -> int:
             slot = int(rows.indices[at])
             if slot in self.kept:
                 self.collisions += 1
@@ -63,4 +63,4 @@ class SlotNames:
             return 0
 
         if self.table.count * 32 < self.capacity_bytes:
-            self.table.numbers_of(hashes, new)
+            self.table.look_up_numbers(hashes, add_name)

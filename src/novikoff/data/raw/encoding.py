@@ -86,9 +86,9 @@ class Encoding:
         record = self.writer.record(x)
         if record is None:
             return x
-        with self._single.place() as place:
+        with self._single.borrow_slot() as place:
             parsed = self._parse(place, self.writer.line(record), 1, None)
-            rows = self._mapped(place, parsed.rows, parsed.features)
+            rows = self._map_rows(place, parsed.rows, parsed.features)
             if isinstance(rows, Dense):
                 return rows.values[: rows.width].copy()
             end = int(rows.starts[-1])
@@ -97,7 +97,7 @@ class Encoding:
                 return dict(zip(self._map_names(rows.indices[:end].tolist()), values, strict=True))
             if self.writer.format.bits_used != 0:
                 return dict(zip(rows.indices[:end].tolist(), values, strict=True))
-            names = self._spelled(place.block, parsed, parsed.hashes[:end].tolist(), range(end))
+            names = self._name_terms(place.block, parsed, parsed.hashes[:end].tolist(), range(end))
             found: dict[str, float] = {}
             for name, value in zip(names, values, strict=True):
                 found[name] = found.get(name, 0.0) + value
@@ -112,9 +112,9 @@ class Encoding:
 
     # --- Many rows ---
 
-    def takes(self, X: Any) -> bool:
+    def accepts(self, X: Any) -> bool:
         """Return whether X is many raw rows, not an array or a matrix of features."""
-        return self.writer.takes(X)
+        return self.writer.accepts(X)
 
     def batches(self, X: Any, names: FeatureNames | None, *, learns: bool = False) -> Iterator[EncodedRows]:
         """Encode many raw rows, chunk by chunk; each chunk is valid until the next one is asked for.
@@ -122,26 +122,26 @@ class Encoding:
         `names` are those of the model, where each name has its own column; new ones are added if the model `learns`.
         """
         columns_of = _build_column_adder(names) if learns else _build_column_finder(names)
-        for place, parsed in self._parsed(X):
+        for place, parsed in self._iter_parsed(X):
             rows, features = parsed.rows, parsed.features
             if self.writer.format.bits_used == 0 and isinstance(rows, Sparse):
-                rows = self._with_columns(place.block, parsed, rows, columns_of)
+                rows = self._replace_hashes(place.block, parsed, rows, columns_of)
                 features = 0 if names is None else len(names)
             elif self.map is not None:
-                rows, features = self._mapped(place, rows, features), self.map.columns(features)
+                rows, features = self._map_rows(place, rows, features), self.map.columns(features)
             yield EncodedRows(rows, features)
 
-    def _parsed(self, X: Any) -> Iterator[tuple[_EncoderSlot, ParsedBlock]]:
+    def _iter_parsed(self, X: Any) -> Iterator[tuple[_EncoderSlot, ParsedBlock]]:
         batches = self.writer.record_batches(X)
         if batches is not None:
-            with self._many.place() as place:
+            with self._many.borrow_slot() as place:
                 done = 0
                 for batch in batches:
                     place.arrow.piece = batch
                     yield place, _check_parsed(place.arrow.parse(place.block), len(batch), done)
                     done += len(batch)
             return
-        with self._many.place() as place:
+        with self._many.borrow_slot() as place:
             lines: list[bytes] = []
             size = done = 0
             for record in self.writer.records(X):
@@ -165,7 +165,7 @@ class Encoding:
         place.write(text)
         return _check_parsed(place.parser.parse(place.block), count, done)
 
-    def _mapped(self, place: _EncoderSlot, rows: Rows, features: int) -> Rows:
+    def _map_rows(self, place: _EncoderSlot, rows: Rows, features: int) -> Rows:
         if self.map is None:
             return rows
         try:
@@ -174,14 +174,14 @@ class Encoding:
             raise InputError(f"Row {problem.row}: {problem}") from None
         return pieces[0] if len(pieces) == 1 else concatenate_rows(pieces)
 
-    def _with_columns(
+    def _replace_hashes(
         self, block: TextBlock, parsed: ParsedBlock, rows: Sparse, columns_of: Callable[[list[str]], NDArray[np.uint32]]
     ) -> Sparse:
         """Return the rows with the model's columns in place of hashes. New names are added in order of appearance."""
         hashes = parsed.hashes[: int(rows.starts[-1])]
         distinct, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         order = np.argsort(first)
-        names = self._spelled(block, parsed, distinct[order].tolist(), first[order].tolist())
+        names = self._name_terms(block, parsed, distinct[order].tolist(), first[order].tolist())
         columns = np.empty(len(distinct), np.uint32)
         columns[order] = columns_of(names)
         found = rows._replace(indices=columns[inverse.reshape(-1)], values=rows.values[: len(hashes)])
@@ -189,7 +189,7 @@ class Encoding:
             return found
         return canonicalize(found, 0, count_rows(found), int(columns.max()) + 1)  # two features have the same name
 
-    def _spelled(self, block: TextBlock, parsed: ParsedBlock, hashes: list[int], places: Iterable[int]) -> list[str]:
+    def _name_terms(self, block: TextBlock, parsed: ParsedBlock, hashes: list[int], places: Iterable[int]) -> list[str]:
         """Return the names of terms, from their hashes and their numbers in the block."""
         known = self._names
         if len(known) > MAX_KNOWN_HASHES:
@@ -309,7 +309,7 @@ class _EncoderPool:
         self.free: list[_EncoderSlot] = []
 
     @contextmanager
-    def place(self) -> Iterator[_EncoderSlot]:
+    def borrow_slot(self) -> Iterator[_EncoderSlot]:
         """Lend a slot to this thread. After an error it is not used again."""
         try:
             taken = self.free.pop()

@@ -62,7 +62,7 @@ class RecordWriter(ABC):
     def line(self, record: Any) -> bytes:
         """Return the record as text."""
 
-    def takes(self, X: Any) -> bool:
+    def accepts(self, X: Any) -> bool:
         return is_list(X) and len(X) > 0 and self.record(find_first_value(X)) is not None
 
     def records(self, X: Any) -> Iterator[Any]:
@@ -138,8 +138,8 @@ class TextWriter(RecordWriter):
         if self.format.separator not in ("tab", "blank"):
             raise InputError(f"The separator of the encoding must be tab or blank, but is {self.format.separator!r}.")
 
-    def takes(self, X: Any) -> bool:
-        return super().takes(X) or (is_frame(X) and len(get_frame_columns(X)) == 1)
+    def accepts(self, X: Any) -> bool:
+        return super().accepts(X) or (is_frame(X) and len(get_frame_columns(X)) == 1)
 
     def records(self, X: Any) -> Iterator[Any]:
         if not is_frame(X):
@@ -176,8 +176,8 @@ class ObjectWriter(RecordWriter):
             text = dump_json(record)
         return encode_utf8(text) + b"\n"
 
-    def takes(self, X: Any) -> bool:
-        return super().takes(X) or is_frame(X)
+    def accepts(self, X: Any) -> bool:
+        return super().accepts(X) or is_frame(X)
 
     def records(self, X: Any) -> Iterator[Any]:
         return iter_rows(X) if is_frame(X) else super().records(X)
@@ -274,10 +274,10 @@ class TableWriter(RecordWriter):
 
     # --- Data frames and Arrow tables ---
 
-    def takes(self, X: Any) -> bool:
-        return super().takes(X) or (is_frame(X) and self._named(get_frame_columns(X)) is not None)
+    def accepts(self, X: Any) -> bool:
+        return super().accepts(X) or (is_frame(X) and self._match_columns(get_frame_columns(X)) is not None)
 
-    def _named(self, columns: list[Any]) -> list[Any] | None:
+    def _match_columns(self, columns: list[Any]) -> list[Any] | None:
         """Return the names of a frame's columns; None where they can't be matched.
 
         Where no name is known and all are numbers, they stand for the columns of the file in order.
@@ -291,7 +291,7 @@ class TableWriter(RecordWriter):
 
     def _require_known_columns(self, columns: list[Any]) -> list[Any]:
         """Return the names of a frame's columns; InputError where the model knows none of them."""
-        named = self._named(columns)
+        named = self._match_columns(columns)
         if named is None or not any(self._is_known(name) for name in named):
             wanted = join_names(self.format.feature_columns)
             raise InputError(

@@ -151,6 +151,6 @@ def _infer_table(rows: Any, options: ReadOptions, warns: bool) -> Any:
                 f" with_columns(X, ignore={names[c]!r})."
             )
     table.opened.survey = survey
-    for doubt in table.doubts(in_python=True) if warns else ():
+    for doubt in table.find_doubts(in_python=True) if warns else ():
         warnings.warn(doubt[0].upper() + doubt[1:], DoubtfulColumnsWarning, stacklevel=find_user_stacklevel())
     return table

@@ -104,7 +104,7 @@ class Buckets:
         self.records[self.filled : self.filled + len(records)] = records
         self.filled += len(records)
 
-    def sorted(self) -> Iterator[SortedRecords]:
+    def iter_sorted(self) -> Iterator[SortedRecords]:
         """Yield all records in ascending order of their keys, some at a time. Nothing can be added afterwards."""
         if self.file is None:
             yield _sort_records(self.records[: self.filled], None)
@@ -127,7 +127,7 @@ class Buckets:
         with Buckets(self.sizes, self.used_bits + self.bits, bits) as inner:
             for group in self._groups(bucket):
                 inner.add_records(self._read_group(group))
-            for some in inner.sorted():
+            for some in inner.iter_sorted():
                 self.largest_inner = max(self.largest_inner, inner.temporary_bytes)
                 yield some
 

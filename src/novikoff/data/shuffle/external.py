@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.data.formats.base import ParsedBlock, build_number_decoder
 from novikoff.data.names.dictionary import NameTable
-from novikoff.data.reader import Batch, is_builtin
+from novikoff.data.reader import FileBatch, is_builtin
 from novikoff.data.rows import Dense, Rows, Sparse
 from novikoff.data.shuffle.buckets import Buckets, Sizes, SortedRecords
 from novikoff.data.shuffle.permutation import ALGORITHM, MAX_SEED, describe_shuffle, sort_keys
@@ -57,7 +57,7 @@ class NullShuffleProgress:
 
 
 @dataclass
-class ShuffledBatch(Batch):
+class ShuffledBatch(FileBatch):
     """Examples from any places of the files. `lines_before` is 0; line numbers are those of the whole file."""
 
     titles: tuple[str, ...] = ()
@@ -96,10 +96,10 @@ class Shuffler:
         """Return what models and certificates store."""
         return describe_shuffle(self.seed, self.rows)
 
-    def reorder(self, reading: DataReader, batches: Iterator[Batch]) -> Iterator[Batch]:
+    def reorder(self, reading: DataReader, batches: Iterator[FileBatch]) -> Iterator[FileBatch]:
         """Yield the examples of all batches of a reading in the order of the next pass."""
         number, self.next_pass = self.next_pass, self.next_pass + 1
-        size = DataSize.of(reading.titles)
+        size = DataSize.measure(reading.titles)
         space = _TemporarySpace(reading.titles, size, self.watcher)
         with Buckets(self.sizes, on_write=space.check) as buckets:
             collector = _RecordConverter(reading, queries=self.queries)
@@ -113,7 +113,7 @@ class Shuffler:
                 self.watcher.on_partitioned(rows, space.share())
             self.rows = rows
             self.labels = [label for label in collector.labels.values() if not isinstance(label, LabelError)]
-            for some in buckets.sorted():
+            for some in buckets.iter_sorted():
                 self.temporary_bytes = max(self.temporary_bytes, buckets.temporary_bytes)
                 yield from collector.batches(some)
 
@@ -125,7 +125,7 @@ class DataSize:
         self.total, self.packed = total, packed
 
     @classmethod
-    def of(cls, titles: list[str]) -> DataSize:
+    def measure(cls, titles: list[str]) -> DataSize:
         files = [title for title in titles if not is_builtin(title)]
         return cls(sum(map(os.path.getsize, files)), any(map(_is_compressed, files)))
 
@@ -179,7 +179,7 @@ class _RecordConverter:
         self.label_table = NameTable()
         self.labels: dict[int, Any] = {}
 
-    def fields(self, batch: Batch, keys: NDArray[np.uint64]) -> RecordArrays:
+    def fields(self, batch: FileBatch, keys: NDArray[np.uint64]) -> RecordArrays:
         """Return the examples of a batch as arrays for records."""
         parsed, rows = batch.parsed, batch.rows
         file = self._file_number(batch)
@@ -204,7 +204,7 @@ class _RecordConverter:
             value_words=values.itemsize // 4,
         )
 
-    def batches(self, some: SortedRecords) -> Iterator[Batch]:
+    def batches(self, some: SortedRecords) -> Iterator[FileBatch]:
         """Yield sorted records as batches."""
         sizes = np.cumsum(some.records[some.at] & SIZE_MASK)
         start = 0
@@ -214,7 +214,7 @@ class _RecordConverter:
             yield self._batch(some.records, some.at[start:stop])
             start = stop
 
-    def _file_number(self, batch: Batch) -> int:
+    def _file_number(self, batch: FileBatch) -> int:
         """Return the number of the batch's file, after a check that its columns are those of the first file."""
         if self.titles and batch.title == self.titles[-1]:
             return len(self.titles) - 1
@@ -228,7 +228,7 @@ class _RecordConverter:
         self.columns = columns
         return len(self.titles) - 1
 
-    def _check_layout(self, batch: Batch) -> None:
+    def _check_layout(self, batch: FileBatch) -> None:
         rows, parsed = batch.rows, batch.parsed
         if not self.queries and parsed.groups is not None and parsed.groups.max(initial=-1) >= 0:
             raise InputError(
@@ -255,16 +255,16 @@ class _RecordConverter:
         if numeric and len(self.labels) >= MAX_NUMERIC_LABELS:
             return
 
-        def note(i: int) -> int:
+        def add_label(i: int) -> int:
             try:
                 self.labels[int(parsed.keys[i])] = parsed.label(i)
             except LabelError as problem:  # to be raised when the example is learned
                 self.labels[int(parsed.keys[i])] = problem
             return len(self.labels)
 
-        self.label_table.numbers_of(parsed.keys, note)
+        self.label_table.look_up_numbers(parsed.keys, add_label)
 
-    def _batch(self, records: Words, at: Words) -> Batch:
+    def _batch(self, records: Words, at: Words) -> FileBatch:
         layout, dtype, count = self.layout, self.kind, len(at)
         assert layout is not None  # noqa: S101 - set by the first batch
         terms, members = count_contents(records, at, layout)

@@ -56,7 +56,7 @@ class SyntheticStream(ABC):
         blocks = self.blocks() if size is None else _rebatch(self.blocks(), size)
         return ((self._matrix(rows), y) for rows, y in blocks)
 
-    def whole(self) -> tuple[Any, NDArray[np.int8]]:
+    def to_arrays(self) -> tuple[Any, NDArray[np.int8]]:
         """Return the whole stream as one matrix, and its labels."""
         rows, y = _concatenate_blocks(list(self.blocks()))
         return self._matrix(rows), y
@@ -109,26 +109,26 @@ class RandomStream(SyntheticStream):
     @cached_property
     def truth(self) -> GroundTruth:
         """The ground truth, computed on first use: the flipped labels of a long stream must be counted."""
-        return replace(self._without_noise, flipped=self.flipped())
+        return replace(self._without_noise, flipped=self.count_flipped())
 
     def blocks(self) -> Iterator[RowsAndLabels]:
         for number, (phase, count) in enumerate(self._plan()):
             rows, y = self._source.draw(build_rng(self._seed, EXAMPLES_RNG, number), count, phase)
-            y[self._flips(number, count)] *= -1
+            y[self._draw_flips(number, count)] *= -1
             yield rows, y
 
-    def flipped(self, examples: int | None = None) -> int:
+    def count_flipped(self, examples: int | None = None) -> int:
         """Return how many of the first `examples` labels are flipped; of all by default."""
         left = self.examples if examples is None else examples
         found = 0
         for number, (_, count) in enumerate(self._plan()):
             if left <= 0 or self._noise == 0.0:
                 break
-            found += int(self._flips(number, count)[:left].sum())
+            found += int(self._draw_flips(number, count)[:left].sum())
             left -= count
         return found
 
-    def _flips(self, number: int, count: int) -> NDArray[np.bool_]:
+    def _draw_flips(self, number: int, count: int) -> NDArray[np.bool_]:
         return build_rng(self._seed, NOISE_RNG, number).random(count) < self._noise
 
     def _plan(self) -> Iterator[tuple[int, int]]:

@@ -56,7 +56,7 @@ def conjunction(n: int = 100, k: int = 5, **more: Unpack[BooleanStreamOptions]) 
     >>> stream = conjunction(n=20, k=3, examples=500, random_state=1)
     >>> len(stream.truth.literals), stream.truth.separator[[0, *stream.truth.literals]].tolist()
     (3, [-5.0, 2.0, 2.0, 2.0])
-    >>> X, y = stream.whole()
+    >>> X, y = stream.to_arrays()
     >>> X.shape, int((y * (X @ stream.truth.separator[1:] + stream.truth.separator[0])).min())
     ((500, 20), 1)
     """

@@ -35,7 +35,7 @@ def linear_threshold(
     """y·u·x ≥ γ for every example, ‖u‖ = 1, ‖x‖ ≤ 1, and no bias is needed; u weighs k attributes (default: all).
 
     >>> stream = linear_threshold(n=5, gamma=0.25, examples=1000)
-    >>> X, y = stream.whole()
+    >>> X, y = stream.to_arrays()
     >>> bool((y * (X @ stream.truth.witness[1:])).min() >= 0.25)
     True
     >>> stream.truth.margin, stream.truth.radius(bias=False)
@@ -69,7 +69,7 @@ def rectangle(
 
     >>> stream = rectangle(n=3, k=1, random_state=4)
     >>> attribute, low, high = stream.truth.sides[0]
-    >>> X, y = stream.whole()
+    >>> X, y = stream.to_arrays()
     >>> inside = (X[:, attribute - 1] >= low) & (X[:, attribute - 1] <= high)
     >>> bool((inside == (y > 0)).all())
     True

@@ -18,7 +18,7 @@ def orthonormal(n: int = 100) -> FixedStream:
     """x_t = e_t, y_t = −1 for t = 1 … n: the Perceptron without bias errs each time, and (R/γ)² is n.
 
     >>> from novikoff import Perceptron
-    >>> Perceptron(fit_intercept=False).partial_fit(*orthonormal(7).whole(), classes=[-1, 1]).ledger_.mistakes
+    >>> Perceptron(fit_intercept=False).partial_fit(*orthonormal(7).to_arrays(), classes=[-1, 1]).ledger_.mistakes
     7
     """
     check_integer("n, the number of attributes,", n, 1, 2**31 - 2)
@@ -36,7 +36,8 @@ def irrelevant(n: int = 100, k: int = 5) -> FixedStream:
     with a score of 0 counted as positive. Winnow starts with small weights and only has to raise k of them from 1 to θ.
 
     >>> from novikoff import Perceptron
-    >>> Perceptron(fit_intercept=False).partial_fit(*irrelevant(n=100, k=5).whole(), classes=[-1, 1]).ledger_.mistakes
+    >>> X, y = irrelevant(n=100, k=5).to_arrays()
+    >>> Perceptron(fit_intercept=False).partial_fit(X, y, classes=[-1, 1]).ledger_.mistakes
     95
     """
     check_integer("n, the number of attributes,", n, 2, 2**31 - 2)
