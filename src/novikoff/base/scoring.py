@@ -17,7 +17,7 @@ from novikoff.errors import InputError
 
 U = TypeVar("U", bound=Any)
 
-LoopScorer = Callable[[Rows, bool, NDArray[np.float64]], int]
+LoopScorer = Callable[[Rows, bool, Any], int]
 """score(rows, canonical, out) → how many rows were scored, up to the first invalid one."""
 
 
