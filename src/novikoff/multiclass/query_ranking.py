@@ -121,7 +121,7 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
         raise AttributeError("QueryRanking has no mistake_rows_: its mistakes are made on queries, not on rows.")
 
     @property
-    def learn_one(self) -> Any:  # type: ignore[override]
+    def learn_one(self) -> Any:
         raise AttributeError("QueryRanking has no learn_one: it learns whole queries, by partial_fit.")
 
     def _check_all(self) -> None:
