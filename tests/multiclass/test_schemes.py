@@ -257,7 +257,7 @@ BAD_LABELS: list[tuple[str, Any, Any, str]] = [
     ("kesler", np.array([1j, 2, 3]), 1j, "complex|Unknown label type"),
     ("multi-label", ["ant", "bee", "cow"], "ant", "got 'ant'"),
     ("multi-label", [1, 2, 3], 1, "got 1"),
-    ("multi-label", [["ant"], ["bee"]], None, "inconsistent numbers|target y is None"),
+    ("multi-label", [["ant"], ["bee"]], None, "inconsistent numbers|got None"),
     ("multi-label", np.array([[0, 2], [1, 1], [0, 0]]), [np.nan], "matrix of 0 and 1|NaN"),
     ("multi-label", [{1, "a"}, [], []], {1, "a"}, "of one type"),
     ("label-ranking", [["ant", "bee"]], "ant", "inconsistent numbers|got 'ant'"),
