@@ -171,7 +171,7 @@ def test_a_single_class_is_always_predicted(name: str) -> None:
     assert model.predict(X).tolist() == ["only"] * 3
     assert model.decision_function(X).shape == (3, 1)
     assert model.ledger_.mistakes == 0
-    assert make_scheme(name).partial_fit(X, ["only"] * 3).ledger_.mistakes == 1  # which could not be known beforehand
+    assert make_scheme(name).partial_fit(X, ["only"] * 3).ledger_.mistakes == 1  # which could not be known in advance
     again = from_bytes(to_bytes(model), "m").partial_fit(X, ["only", "other", "third"])
     assert to_bytes(again) == to_bytes(model.partial_fit(X, ["only", "other", "third"]))
     assert again.classes_.tolist() == ["only", "other", "third"]
@@ -255,13 +255,13 @@ BAD_LABELS: list[tuple[str, Any, Any, str]] = [
     ("kesler", np.array([1, "a", 2], object), 1, "of one type"),
     ("kesler", np.ones((3, 2)), [1, 2], "1d array|A label must be"),
     ("kesler", np.array([1j, 2, 3]), 1j, "complex|Unknown label type"),
-    ("multi-label", ["ant", "bee", "cow"], "ant", "but 'ant' came"),
-    ("multi-label", [1, 2, 3], 1, "but 1 came"),
-    ("multi-label", [["ant"], ["bee"]], None, "inconsistent numbers|None came"),
+    ("multi-label", ["ant", "bee", "cow"], "ant", "got 'ant'"),
+    ("multi-label", [1, 2, 3], 1, "got 1"),
+    ("multi-label", [["ant"], ["bee"]], None, "inconsistent numbers|got None"),
     ("multi-label", np.array([[0, 2], [1, 1], [0, 0]]), [np.nan], "matrix of 0 and 1|NaN"),
     ("multi-label", [{1, "a"}, [], []], {1, "a"}, "of one type"),
-    ("label-ranking", [["ant", "bee"]], "ant", "inconsistent numbers|but 'ant' came"),
-    ("label-ranking", ["ant", "bee", "cow"], 5, "but 'ant' came|but 5 came"),
+    ("label-ranking", [["ant", "bee"]], "ant", "inconsistent numbers|got 'ant'"),
+    ("label-ranking", ["ant", "bee", "cow"], 5, "got 'ant'|got 5"),
     ("label-ranking", [["ant", "bee", "ant"], [], []], ["ant", "ant"], "twice"),
     ("label-ranking", [{("ant", "bee"), ("bee", "ant")}, [], []], [("ant", "ant")], "both ways"),
     ("label-ranking", [[["ant"], ["bee"]], [], []], [["ant"], ["bee"]], "Preferences are"),
@@ -418,7 +418,7 @@ def test_sample_weights_are_supported() -> None:
         (OutputCode(code=[[1, 2], [0, 1], [1, 1]]), "matrix of −1, 0 and 1"),
         (OutputCode(code=[[1], [1, -1]]), "matrix of −1, 0 and 1"),
         (OutputCode(code=[[1, -1], [1, -1]]), "two rows are the same"),
-        (OutputCode(code=[[1, -1], [-1, 1]]), "2 classes, but 3 classes came"),
+        (OutputCode(code=[[1, -1], [-1, 1]]), "2 classes, but there are 3 classes"),
         (OutputCode(code_length=1), "too short"),
         (OutputCode(code="sparse", code_length=1), "too short"),
         (OutputCode(code_length=0), "length must be"),

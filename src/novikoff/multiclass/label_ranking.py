@@ -60,7 +60,7 @@ def _parse_pairs(one: Any) -> PreferencePairs:
                 raise LabelError(f"A label can't be preferred both ways, as in {(a, b)}.")
         return preferences
     if isinstance(one, set | frozenset) and preferences:
-        raise LabelError(f"A set must be of pairs (i, j), i preferred to j, got {one!r}. A ranking is a list.")
+        raise LabelError(f"A set must be of pairs (i, j), i preferred to j, got {one!r}: a ranking is a list.")
     if len(set(preferences)) < len(preferences):
         raise LabelError(f"A label can't be in a ranking twice: {preferences!r}.")
     return list(combinations(preferences, 2))
