@@ -68,7 +68,7 @@ class _LabelEncoder(ABC, Generic[L]):
             self.leave_out["label"] += self.absent
         return out
 
-    def left_out(self, codes: Any) -> NDArray[np.bool_] | None:
+    def find_left_out(self, codes: Any) -> NDArray[np.bool_] | None:
         """Return which examples of the last batch to leave out; None if all are learned."""
         return np.asarray(codes == self.nothing) if self.absent else None
 
