@@ -143,7 +143,7 @@ def test_invalid_columns_are_refused() -> None:
         )
     with pytest.raises(InputError, match="Row 1: rows must all be dicts, got NoneType"):
         Perceptron().fit([rows()[0], None], ["good", "other"])
-    with pytest.raises(InputError, match="Raw rows are a data frame, a list of dicts"):
+    with pytest.raises(InputError, match="Raw rows must be a data frame, a list of dicts"):
         Perceptron().fit(with_columns([[1, 2]]), [0])
 
 

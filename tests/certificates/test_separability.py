@@ -312,7 +312,7 @@ def test_a_proof_is_refused_for_other_data() -> None:
 def test_invalid_proofs_are_refused() -> None:
     document = separable(CORNERS, XOR).as_dict()
     for key in document.keys() - {"cycle"}:
-        with pytest.raises(InputError, match="no proof"):
+        with pytest.raises(InputError, match="not a proof of novikoff separable"):
             proof_from({k: v for k, v in document.items() if k != key})
 
 

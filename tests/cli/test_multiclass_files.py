@@ -102,7 +102,7 @@ def test_label_sets_are_learned(tmp_path: Path, capsys: Capture) -> None:
     assert main(["predict", str(model), str(lines), "--quiet"]) == 0
     assert capsys.readouterr().out.splitlines() == ["a,b", "", "b", "a"]
     assert main(["learn", str(sets), "--multiclass", "kesler", "--quiet"]) == 2
-    assert f"{sets}:1: expected one label" in capsys.readouterr().err
+    assert f"{sets}:1: there must be one label" in capsys.readouterr().err
 
 
 def test_label_trees_are_learned(tmp_path: Path, capsys: Capture) -> None:

@@ -417,7 +417,7 @@ def test_sample_weights_are_supported() -> None:
         (OutputCode(code="thin"), "code must be one of"),
         (OutputCode(code=[[1, 2], [0, 1], [1, 1]]), "matrix of −1, 0 and 1"),
         (OutputCode(code=[[1], [1, -1]]), "matrix of −1, 0 and 1"),
-        (OutputCode(code=[[1, -1], [1, -1]]), "two rows are the same"),
+        (OutputCode(code=[[1, -1], [1, -1]]), "two rows are equal"),
         (OutputCode(code=[[1, -1], [-1, 1]]), "2 classes, but there are 3 classes"),
         (OutputCode(code_length=1), "too short"),
         (OutputCode(code="sparse", code_length=1), "too short"),

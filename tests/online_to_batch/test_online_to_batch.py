@@ -375,8 +375,8 @@ def test_stopping_times_are_uniform() -> None:
         (OnlineToBatch(Halving(hypotheses=[lambda _: True])), "predict by themselves"),
         (OnlineToBatch(MarginPerceptron(), method="average"), "needs a learner that averages"),
         (OnlineToBatch(SGD(l2=0.1)), "the hypothesis changes at every example"),
-        (OnlineToBatch(OnlineToBatch()), "made of a binary learner of this package"),  # type: ignore[arg-type]
-        (OnlineToBatch("perceptron"), "made of a binary learner of this package"),  # type: ignore[arg-type]
+        (OnlineToBatch(OnlineToBatch()), "needs a binary learner of this package"),  # type: ignore[arg-type]
+        (OnlineToBatch("perceptron"), "needs a binary learner of this package"),  # type: ignore[arg-type]
         (OnlineToBatch(max_hypotheses=1), "max_hypotheses must be a whole number from 2"),
         (OnlineToBatch(random_state=-1), "random_state must be a whole number"),
     ],

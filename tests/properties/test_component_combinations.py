@@ -48,7 +48,7 @@ def test_the_memory_limit_is_reported_as_such(circle: Path, capsys: pytest.Captu
 
 @pytest.mark.parametrize("learner", [KernelPerceptron(), MultilayerPerceptron()])
 def test_online_to_batch_refuses_learners_without_a_weight_vector(learner: Any) -> None:
-    with pytest.raises(InputError, match="tell two labels apart by a weight vector"):
+    with pytest.raises(InputError, match="takes binary learners with a weight vector"):
         OnlineToBatch(learner, method="vote").fit([[0.0], [1.0]], [0, 1])
 
 

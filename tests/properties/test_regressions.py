@@ -350,7 +350,7 @@ def test_4_a_shard_that_is_replaced_between_rounds_is_noticed(tmp_path: Path, mo
         return str(path)
 
     names = [write(tmp_path / f"{k}.svm", 1) for k in range(2)]
-    go_on, turns = coordinator._RoundLoop.next, []
+    go_on, turns = coordinator._RoundLoop.run_round, []
 
     def replace_after_the_first(self: Any, message: bytes, *, more: bool) -> Any:
         turn = go_on(self, message, more=more)
@@ -360,7 +360,7 @@ def test_4_a_shard_that_is_replaced_between_rounds_is_noticed(tmp_path: Path, mo
         turns.append(turn)
         return turn
 
-    monkeypatch.setattr(coordinator._RoundLoop, "next", replace_after_the_first)
+    monkeypatch.setattr(coordinator._RoundLoop, "run_round", replace_after_the_first)
     with pytest.raises(novikoff.InputError, match=r"1\.svm: the file has changed"):
         DistributedLearner(novikoff.Perceptron(), rounds=3).fit(names)
     assert turns

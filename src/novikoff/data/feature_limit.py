@@ -90,7 +90,7 @@ def check_isolated_indices(batch: FileBatch, reading: DataReader, needed: Callab
 
 
 def check_isolated_terms(rows_with_place: Any, features: int, needed: Callable[[int], int], before: int) -> None:
-    """Check rows as `check_isolated_indices` does. They have `rows`, and `where`, which returns the place of a row."""
+    """Check rows as `check_isolated_indices` does. They have `rows`, and `get_location`, which returns the place of a row."""
     limit = needed(before) + index_limit()
     if not limit < needed(features) or limit >= model_limit():
         return
@@ -98,4 +98,4 @@ def check_isolated_terms(rows_with_place: Any, features: int, needed: Callable[[
     first = bisect_right(range(features), limit, key=needed) - 1
     beyond = rows.indices[: int(rows.starts[count_rows(rows)])] >= first
     if 0 < np.count_nonzero(beyond) < MIN_VALUES_BEYOND:
-        raise build_row_too_wide_error(rows, features, rows_with_place.where, needed, limit)
+        raise build_row_too_wide_error(rows, features, rows_with_place.get_location, needed, limit)

@@ -69,7 +69,7 @@ class ShuffledBatch(FileBatch):
         made: Any = super().part(start, stop, rows)
         return self if made is self else replace(made, files=self.files[start:stop])
 
-    def where(self, i: int) -> str:
+    def get_location(self, i: int) -> str:
         return f"{self.titles[int(self.files[i])]}:{int(self.parsed.line_of[i]) + 1}"
 
 
