@@ -90,7 +90,7 @@ def check_isolated_indices(batch: FileBatch, reading: DataReader, needed: Callab
 
 
 def check_isolated_terms(rows_with_place: Any, features: int, needed: Callable[[int], int], before: int) -> None:
-    """Check rows as `check_isolated_indices` does. They have `rows`, and `get_location`, which returns the place of a row."""
+    """Check rows as `check_isolated_indices` does: `rows_with_place` has `rows`, and `get_location` for a row."""
     limit = needed(before) + index_limit()
     if not limit < needed(features) or limit >= model_limit():
         return
