@@ -419,8 +419,9 @@ def atomic_writer(path: Path, mode: int = 0o666) -> Iterator[Callable[[bytes], o
 
 
 def is_stream_output(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is written to as it is, not replaced: /dev/stdout, a device or a named pipe."""
-    return str(path) in STANDARD_STREAMS or (os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)))
+    """Return whether a path is written to as it is, not replaced: /dev/stdout and other devices and pipes of /dev."""
+    is_device = str(path).startswith("/dev/") and os.path.exists(path)
+    return str(path) in STANDARD_STREAMS or (is_device and not (os.path.isfile(path) or os.path.isdir(path)))
 
 
 def _open_stream_output(path: Path) -> IO[bytes]:
