@@ -301,7 +301,7 @@ def test_a_wide_row_after_many_others_is_refused(tmp_path: Path, capsys: Any) ->
 
 def wide_batch(columns: list[int]) -> Any:
     rows = Sparse(np.arange(len(columns) + 1), np.array(columns, np.uint32), np.ones(len(columns), np.float32))
-    return SimpleNamespace(rows=rows, where=lambda row: f"data:{row + 1}")
+    return SimpleNamespace(rows=rows, get_location=lambda row: f"data:{row + 1}")
 
 
 @pytest.mark.usefixtures("large_machine")

@@ -96,7 +96,7 @@ def test_a_shard_that_is_replaced_between_two_rounds_is_noticed(tmp_path: Path) 
 
     from novikoff.distributed import coordinator
 
-    before, turns = coordinator._RoundLoop.next, []
+    before, turns = coordinator._RoundLoop.run_round, []
 
     def record_round(self: Any, message: bytes, *, more: bool) -> Any:
         turn = before(self, message, more=more)
@@ -106,7 +106,7 @@ def test_a_shard_that_is_replaced_between_two_rounds_is_noticed(tmp_path: Path) 
         return turn
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coordinator._RoundLoop, "next", record_round)
+        patch.setattr(coordinator._RoundLoop, "run_round", record_round)
         with pytest.raises(InputError, match=r"1\.svm: the file has changed"):
             DistributedLearner(Perceptron(), rounds=3).fit(names)
     turns.clear()

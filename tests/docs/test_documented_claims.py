@@ -82,7 +82,7 @@ def test_schemes_accept_the_learners_of_the_table(scheme: str) -> None:
         if matrix()[learner, scheme]:
             model._check_all()
         else:
-            with pytest.raises(InputError, match=f"^{scheme} takes learners"):
+            with pytest.raises(InputError, match=f"^{scheme} takes (binary )?learners"):
                 fit_scheme(model, scheme)
 
 

@@ -235,7 +235,7 @@ def test_invalid_numbers_are_refused(law: str, given: dict[str, Any], sentence: 
 
 
 def test_undefined_bounds_are_explained() -> None:
-    assert allowed("novikoff", radius=1e300, margin=1e-300).sentence == "There is no bound: it would be above 10^308."
+    assert allowed("novikoff", radius=1e300, margin=1e-300).sentence == "There is no bound: its value is above 10^308."
     answer = allowed(
         "balanced-winnow",
         **{**{k: BOUND_ARGUMENTS[k] for k in MISTAKE_BOUNDS["balanced-winnow"].parameters}, "learning_rate": 9.0},

@@ -23,7 +23,7 @@ class ScoreStore:
     >>> with ScoreStore() as store:
     ...     store.add(np.array([2.0, 1.0]))
     ...     store.add(np.array([1.5]))
-    ...     store.sorted().tolist()
+    ...     store.get_sorted().tolist()
     [1.0, 1.5, 2.0]
     """
 

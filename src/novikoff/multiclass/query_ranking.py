@@ -376,7 +376,7 @@ class QueryFileTrainer(FileTrainer):
             rows = documents.rows
             width = int(rows.indices[: int(rows.starts[-1])].max(initial=0)) + 1
             if needed(width) > problem.limit:
-                raise build_row_too_wide_error(rows, width, documents.where, needed, problem.limit) from None
+                raise build_row_too_wide_error(rows, width, documents.get_location, needed, problem.limit) from None
             ensure_capacity(
                 self.model, state, width
             )  # the row that is too wide is in a later query, which raises the error

@@ -312,7 +312,7 @@ class JsonLines(Format):
         gaps = [column.name for column, _ in self._features if column.has_nulls]
         return build_feature_notes(seen, gaps, len(self.survey.objects), self.missing)
 
-    def doubts(self) -> list[str]:
+    def find_doubts(self) -> list[str]:
         label = json_survey.LabelField(self.label, self.survey.values_at(self.label))
         found = label.find_doubts() + find_feature_doubts(self._features)
         lines = len(self.survey.objects)
