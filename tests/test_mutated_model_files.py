@@ -171,7 +171,9 @@ def test_a_message_says_what_is_wrong_what_was_expected_and_what_to_do() -> None
 
 
 def test_a_deeply_nested_header_is_refused() -> None:
-    check_refused(craft_file(fit_model("perceptron"), field_of(mutations._nest_lists(300), "reading")), "nested at most")
+    check_refused(
+        craft_file(fit_model("perceptron"), field_of(mutations._nest_lists(300), "reading")), "nested at most"
+    )
     with pytest.raises(ModelFileError):
         from_bytes(craft_file(fit_model("perceptron"), field_of(mutations._nest_lists(900), "reading")), "m")
 

@@ -115,7 +115,11 @@ def test_huge_numbers_do_not_overflow() -> None:
         ("voted", {"mistakes": 6, "examples": 5, "delta": 0.1}, "M, the number of mistakes, must be"),
         ("penalised", {"mistakes": 1, "examples": 5, "delta": 0.0}, "δ, the probability to fail, must be"),
         ("random_stopping", {"mistakes": 1, "examples": 2.5}, "m, the number of examples, must be"),
-        ("penalised_error", {"mistakes": 1, "left": 9, "examples": 5, "delta": 0.1}, "can't be more than m, all examples"),
+        (
+            "penalised_error",
+            {"mistakes": 1, "left": 9, "examples": 5, "delta": 0.1},
+            "can't be more than m, all examples",
+        ),
         ("penalised_error", {"mistakes": 0, "left": 0, "examples": 5, "delta": 0.1}, "number of examples, must be"),
         ("trial_length", {"stretch": -1, "epsilon": 0.1, "delta": 0.1}, "number of the stretch, must be"),
         ("trial_length", {"stretch": 1, "epsilon": 1.0, "delta": 0.1}, "ε, the error, must be"),
