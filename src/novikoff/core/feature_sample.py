@@ -1,11 +1,7 @@
 """The spread of every feature, estimated from a sample of the examples: what `feature_std_` and importances come from.
 
-Which examples are sampled depends on their number t in the run alone, so that every way to give the same examples to a
-learner samples the same ones. All of the first FULLY_SAMPLED_EXAMPLES examples are sampled. After that the examples
-between FULLY_SAMPLED_EXAMPLES·2^k and FULLY_SAMPLED_EXAMPLES·2^(k+1) are cut into STRATA_PER_OCTAVE strata of equal
-size, and later ones into strata of MAX_STRATUM_EXAMPLES examples; one example of each stratum is sampled. Its place
-in the stratum follows the golden ratio, which keeps step with no period of the data. Its weight is the square root
-of the size of the stratum, rounded down to a power of 2. Equal weights would be the most precise where the data does
+Which examples are sampled depends on their number t in the run alone (core/stratified_schedule.py). The weight of one
+is the square root of the size of its stratum, rounded down to a power of 2. Equal weights would be the most precise where the data does
 not change in the course of the run, and weights equal to the size have no bias where it does; with this one the
 second half of a run has a quarter to a third of the total weight.
 
@@ -26,6 +22,7 @@ from novikoff._compiled import buffers
 from novikoff._compiled.jit import compiled, compiled_not_inlined, compiled_read_only, generic
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.dot import get_unchecked, prefetch_slot
+from novikoff.core.stratified_schedule import GOLDEN, NEVER_SAMPLED, WORD_MASK, next_sampled_example
 from novikoff.data.rows import Rows, Sparse, end_term, first_term, indices_sorted, weight_slot
 from novikoff.data.shuffle.gather import gather_rows
 from novikoff.schema import (
@@ -47,8 +44,6 @@ from novikoff.schema import (
 FULLY_SAMPLED_EXAMPLES = 128
 STRATA_PER_OCTAVE = 32
 MAX_STRATUM_EXAMPLES = 4096
-NEVER_SAMPLED = 2**62
-"""The number of an example that is never reached."""
 # The entries of Moments.clock: the number of the next example to be sampled, how many were sampled, their
 # total weight, and how many features they have met.
 NEXT, SAMPLED, WEIGHT, N_FEATURES_MET = 0, 1, 2, 3
@@ -60,7 +55,6 @@ MIN_WEIGHT = 1.0
 MIN_TABLE_ROWS = 64
 MAX_DIRECT_SLOTS = 1 << 16  # slots, up to which each has its own row
 MAX_HASHED_FEATURES = 1 << 18  # features in a hash table
-GOLDEN, WORD_MASK = 2654435761, 0xFFFFFFFF
 DONE = -1
 MAX_SEARCHED_TERMS = 256  # terms
 DIGITS, RADIX = 4, 256
@@ -105,22 +99,7 @@ def sampled_weight(t: int) -> int:
 @compiled
 def next_sampled(t: int) -> int:
     """Return the number of the first sampled example after example t."""
-    if t < FULLY_SAMPLED_EXAMPLES:
-        return t + 1
-    octave, start, size = 0, FULLY_SAMPLED_EXAMPLES, FULLY_SAMPLED_EXAMPLES // STRATA_PER_OCTAVE
-    while size < MAX_STRATUM_EXAMPLES and 2 * start <= t:
-        octave, start, size = octave + 1, 2 * start, 2 * size
-    stratum = (t - start) // size
-    while True:  # that of this stratum, or else of the next
-        share = (((octave * STRATA_PER_OCTAVE + stratum) * GOLDEN) & WORD_MASK) / (
-            WORD_MASK + 1.0
-        )  # of the stratum, from 0 to 1
-        found = start + stratum * size + 1 + int(share * size)
-        if found > t:
-            return found
-        stratum += 1
-        if stratum == STRATA_PER_OCTAVE and size < MAX_STRATUM_EXAMPLES:
-            octave, start, size, stratum = octave + 1, 2 * start, 2 * size, 0
+    return next_sampled_example(t, FULLY_SAMPLED_EXAMPLES, STRATA_PER_OCTAVE, MAX_STRATUM_EXAMPLES)
 
 
 # --- Recording ---
