@@ -14,6 +14,7 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from novikoff.base.conditional_method import available_if
 from novikoff.base.estimator import BaseEstimator
 from novikoff.base.internals import (
     check_rows,
@@ -25,6 +26,7 @@ from novikoff.base.internals import (
     state_of,
 )
 from novikoff.base.model_lock import exclusive_lock, lock_free
+from novikoff.base.probabilities import explain_missing_probabilities, restart_calibration
 from novikoff.core.multiclass.loop import N_CLASSES, VIOLATIONS
 from novikoff.core.updaters.weighted_majority import (
     ADAGRAD_WEIGHT,
@@ -67,6 +69,8 @@ class Auto(BaseEstimator):
         α, from 0 to 0.1: the share of all votes that is redistributed evenly after a wrong prediction.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
+    calibrate : bool
+        Learn probabilities for predict_proba along with the weights.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -109,6 +113,7 @@ class Auto(BaseEstimator):
         beta: float = 0.8,
         fixed_share: float = 0.001,
         fit_intercept: bool = True,
+        calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
@@ -116,6 +121,7 @@ class Auto(BaseEstimator):
         self.beta = beta
         self.fixed_share = fixed_share
         self.fit_intercept = fit_intercept
+        self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
@@ -228,6 +234,16 @@ class Auto(BaseEstimator):
         """Return a score for each row, positive for classes_[1]; for more than two classes the votes for each."""
         return np.asarray(self._working_model().decision_function(X))
 
+    @available_if(lambda auto: explain_missing_probabilities(auto._inner_learner if auto._model is None else auto._model))
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class for each row, in the order of classes_."""
+        return np.asarray(self._working_model().predict_proba(X))
+
+    @available_if(lambda auto: explain_missing_probabilities(auto._inner_learner if auto._model is None else auto._model))
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """Return the probability of each label for one example; empty before anything was learned."""
+        return {} if self._model is None else self._model.predict_proba_one(x)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on (X, y)."""
         return float(self._working_model().score(X, y, sample_weight))
@@ -291,7 +307,8 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
 
     A weight w becomes w/2 in the column of the positive class and −w/2 in that of the negative one, so the
     difference of a member's two scores equals its old score. Both columns get the variances and sums of squares. The
-    recorded size of scores becomes their variance over the columns: (z/2)² in place of z².
+    recorded size of scores becomes their variance over the columns: (z/2)² in place of z². The calibration of
+    probabilities begins again: the scores of classes have another scale.
     """
     many = Kesler(BinaryAuto(**model.get_params()))
     old = require_state(model).copy()
@@ -299,6 +316,7 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
         **{**vars(old), "labels": ClassLabels(old.labels.known()), "settings": run_settings_of(many)}
     )
     state.feature_sample = old.feature_sample.copy()
+    restart_calibration(state.ledger)
     state.label_order = None if old.label_order is None else old.label_order.with_class_numbers()
     state.more[TWO_CLASS_EXAMPLES] = np.array([state.ledger.examples])
     state.ensure_columns(2)

@@ -147,7 +147,7 @@ def explain_terms(model: Any, columns: NDArray[np.uint32], values: NDArray[Any],
         score=score,
         bias=found.bias,
         contributions=_list_contributions(working, columns, values, found.weights),
-        probability=_find_probability(working, found, score),
+        probability=_find_probability(working, found, scores),
         members=found.members,
     )
 
@@ -345,9 +345,10 @@ def _find_product_map(reading: dict[str, Any] | None) -> MapSpec | None:
     return MapSpec.parse(reading["feature_map"])
 
 
-def _find_probability(model: Any, found: _Linear, score: float) -> float | None:
-    """Return σ(score) for two classes and the logistic loss, whose scores are log-odds."""
-    if found.against is None or has_columns(model) or getattr(model, "loss", None) != "logistic":
+def _find_probability(model: Any, found: _Linear, scores: Numbers) -> float | None:
+    """Return the probability of the explained label; None for models without probabilities."""
+    if found.label is None or internals.explain_missing_probabilities(model) is not None:
         return None
-    e = math.exp(-abs(score))
-    return 1.0 / (1.0 + e) if score >= 0.0 else e / (1.0 + e)
+    known = [to_plain_label(label) for label in model.classes_]
+    probabilities = internals.to_probabilities(model, scores)[0]
+    return float(probabilities[known.index(to_plain_label(found.label))])

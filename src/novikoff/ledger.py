@@ -20,6 +20,11 @@ from novikoff.schema import INFINITY, MAX_COUNT, ArraySpec, Constraint, Entries,
 MAX_LISTED_MISTAKES = 4096
 # Where each number lives in Book.counts; the list of mistakes follows from FIRST_LISTED on.
 EXAMPLES, MISTAKES, UPDATES, WEIGHTED, N_LISTED, STRIDE, FIRST_LISTED = 0, 1, 2, 3, 4, 5, 6
+CALIBRATED_NEXT = FIRST_LISTED + MAX_LISTED_MISTAKES
+"""The entry with the number of the next example that calibrates probabilities; not saved."""
+N_COUNTS = CALIBRATED_NEXT + 1
+NEVER_CALIBRATED = 2**62
+"""The number of an example that is never reached."""
 # … and in Book.sums.
 SQUARED_RADIUS, ENERGY, LOSS = 0, 1, 2
 
@@ -63,6 +68,8 @@ class LedgerCounters(NamedTuple):
 
     counts: NDArray[np.int64]
     sums: NDArray[np.float64]
+    calibration: NDArray[np.float64]
+    """The state of the calibration of probabilities (core/calibration.py); empty where there is none."""
 
 
 @compiled
@@ -127,8 +134,9 @@ class Ledger:
 
     def __init__(self, counters: LedgerCounters | None = None) -> None:
         if counters is None:
-            counters = LedgerCounters(buffers.zeros(FIRST_LISTED + MAX_LISTED_MISTAKES, "int64"), buffers.zeros(3))
+            counters = LedgerCounters(buffers.zeros(N_COUNTS, "int64"), buffers.zeros(3), buffers.zeros(0))
             counters.counts[STRIDE] = 1
+            counters.counts[CALIBRATED_NEXT] = NEVER_CALIBRATED
         self.book = counters
 
     @property
@@ -188,7 +196,7 @@ class Ledger:
         return self.book.counts[FIRST_LISTED : FIRST_LISTED + int(self.book.counts[N_LISTED])].copy()
 
     def copy(self) -> Ledger:
-        return Ledger(LedgerCounters(self.book.counts.copy(), self.book.sums.copy()))
+        return Ledger(LedgerCounters(*(array.copy() for array in self.book)))
 
     def as_dict(self) -> dict[str, Any]:
         return {

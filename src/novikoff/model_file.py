@@ -24,18 +24,19 @@ from novikoff.base import internals
 from novikoff.base.model_lock import shared_lock
 from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.base.probabilities import resume_calibration
 from novikoff.core.feature_sample import FeatureSample
 from novikoff.core.updaters.base import state_arrays
 from novikoff.data.names.feature_names import FeatureNames
 from novikoff.errors import InputError, ModelFileError, NovikoffError
 from novikoff.learner_registry import name_of
-from novikoff.ledger import FIRST_LISTED, MAX_LISTED_MISTAKES, Ledger, LedgerCounters
+from novikoff.ledger import CALIBRATED_NEXT, FIRST_LISTED, N_COUNTS, NEVER_CALIBRATED, Ledger, LedgerCounters
 from novikoff.meta.batch_estimator import BatchEstimator
 from novikoff.meta.internals import file_parts_of, load_file_parts, member_models_of, set_member_models
 from novikoff.part_files import lock_file, name_part, remove_stale_parts
 from novikoff.schema import SchemaError
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 STANDARD_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 """File descriptors of outputs that may be a regular file, which must not be replaced."""
 NO_CHECKSUM = "0" * 64
@@ -245,6 +246,8 @@ def _run_to_header_and_tensors(
     }
     used = FIRST_LISTED + len(state.ledger.mistake_times)
     tensors |= {"ledger.counts": _to_contiguous(counters.counts[:used]), "ledger.sums": counters.sums}
+    if len(counters.calibration):
+        tensors["calibration.state"] = counters.calibration
     if state.names is not None:
         tensors["names"] = as_text(list(state.names.columns))
     header = {
@@ -333,9 +336,7 @@ def _build_state(
     """Return the state of a run from a verified header and arrays."""
     dtype, features = buffers.dtype(verified.precision), verified.features
     fresh = internals.build_updater(model, features + 1, dtype)
-    counts = buffers.zeros(FIRST_LISTED + MAX_LISTED_MISTAKES, "int64")
-    counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
-    ledger = Ledger(LedgerCounters(counts, tensors["ledger.sums"]))
+    ledger = _build_ledger(tensors)
     state = ModelState(
         updater=fresh._replace(**{name: tensors[f"updater.{name}"] for name in state_arrays(fresh)}),
         ledger=ledger,
@@ -352,6 +353,17 @@ def _build_state(
         feature_sample=FeatureSample.from_tensors(tensors, dtype, ledger.examples, features),
     )
     return internals.state_from_file(model, state, tensors)
+
+
+def _build_ledger(tensors: dict[str, NDArray[Any]]) -> Ledger:
+    counts = buffers.zeros(N_COUNTS, "int64")
+    counts[: len(tensors["ledger.counts"])] = tensors["ledger.counts"]
+    counts[CALIBRATED_NEXT] = NEVER_CALIBRATED
+    calibration = tensors.get("calibration.state")
+    found = buffers.zeros(0) if calibration is None else calibration
+    ledger = Ledger(LedgerCounters(counts, tensors["ledger.sums"], found))
+    resume_calibration(ledger)
+    return ledger
 
 
 def _check_header(content: bytes, origin: str) -> dict[str, Any]:

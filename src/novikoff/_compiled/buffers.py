@@ -127,11 +127,12 @@ def dtype_name(kind: Any) -> Any:
 class Buffer:
     """An array of numbers that lie side by side."""
 
-    __slots__ = ("__weakref__", "_array", "address", "cells", "dtype", "shape")
+    __slots__ = ("__weakref__", "_array", "_call_arguments", "address", "cells", "dtype", "shape")
 
     def __init__(self, cells: Any, dtype: DType, shape: tuple[int, ...], address: int) -> None:
         self.cells, self.dtype, self.shape, self.address = cells, dtype, shape, address
         self._array: Any = None
+        self._call_arguments: tuple[int, ...] | None = None
 
     def numpy(self) -> Any:
         """Return the same memory as a NumPy array."""
@@ -156,7 +157,9 @@ class Buffer:
 
     def call_arguments(self) -> tuple[int, ...]:
         """Return the arguments that entry points of compiled functions take for it."""
-        return (self.address, *self.shape, *self.strides)
+        if self._call_arguments is None:
+            self._call_arguments = (self.address, *self.shape, *self.strides)
+        return self._call_arguments
 
     @property
     def __array_interface__(self) -> dict[str, Any]:

@@ -323,11 +323,14 @@ def _with_numpy_chosen(choose: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function with NumPy itself for `np`: Numba does not know the lazily imported one."""
+    """Return the function with NumPy itself for `np`, and NumPy's arrays for buffers: Numba does not know the lazily
+    imported module and the buffers."""
     module_globals = function.__globals__
     if type(module_globals.get("np")) is not LazyNumpy:
         return function
-    globals_ = {**module_globals, "np": numpy_module()}
+    constants = {name: module_globals[name] for name in function.__code__.co_names if name in module_globals}
+    arrays = {name: value.numpy() for name, value in constants.items() if type(value) is Buffer}
+    globals_ = {**module_globals, **arrays, "np": numpy_module()}
     rebound = FunctionType(function.__code__, globals_, function.__name__, function.__defaults__, function.__closure__)
     rebound.__kwdefaults__, rebound.__qualname__ = function.__kwdefaults__, function.__qualname__
     return rebound

@@ -62,10 +62,10 @@ def type_key(value: Any) -> Any:
     kind = type(value)
     if kind is int or kind is float or kind is bool:
         return kind
-    if issubclass(kind, tuple):
-        return (kind, *map(type_key, value))
     if kind is Buffer:
         return Buffer, value.dtype.char, len(value.shape), value.cells.readonly
+    if issubclass(kind, tuple):
+        return (kind, *map(type_key, value))
     if hasattr(kind, "__array_interface__"):
         return value.dtype, value.ndim, value.flags.num
     if kind is TypeSample:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.base.model_state import ModelState
+from novikoff.base.probabilities import pause_calibration, resume_calibration
 from novikoff.data.feature_limit import MIN_FEATURES_ADDED, build_batch_too_wide_error, check_isolated_indices
 from novikoff.data.labels.binary_labels import build_one_vs_rest_labels
 from novikoff.data.labels.label_order import LabelOrder
@@ -68,6 +69,8 @@ class FileTrainer:
         codes, weights = self.label_encoder.encode(batch), batch.parsed.weights
         if self.label_order is not None:
             self.label_order.add(codes, len(state.labels))
+        else:  # a later pass
+            pause_calibration(state.ledger)
         absent = self.label_encoder.find_left_out(codes)
         if absent is not None:
             weights = (weights if len(weights) else np.ones(len(batch))) * ~absent
@@ -117,6 +120,7 @@ class FileTrainer:
         """Complete the state after the last batch; raise InputError if the positive label was not found."""
         state = self._require_state()
         self.label_order = None
+        resume_calibration(state.ledger)
         if self.reading.row_filter is not None and self.reading.names is not None:
             # The last rows may be held out, and still have added names to the dictionary.
             self.model._ensure_capacity(state, len(self.reading.names))

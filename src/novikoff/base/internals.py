@@ -305,6 +305,24 @@ def display_scores(model: Any, scores: NDArray[np.float64]) -> NDArray[np.float6
     return model._display_scores(scores)
 
 
+def to_probabilities(model: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probability of each class for the scores of `build_scorer`, one row for each example."""
+    if getattr(model, "_has_probabilities", False):
+        return model._to_probabilities(scores)
+    shares = model._display_scores(scores)
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def explain_missing_probabilities(model: Any) -> str | None:
+    """Return why the model has no probabilities; None if it has."""
+    from novikoff.base import probabilities
+
+    working = working_model_of(model) if is_facade(model) else model
+    if hasattr(working, "predict_proba"):
+        return None
+    return probabilities.explain_missing_probabilities(working) or probabilities.NO_PROBABILITIES
+
+
 def hypothesis_of(model: Any, state: Any) -> NDArray[np.float64]:
     """Return the weights, bias first; raise AttributeError if there is no weight vector."""
     return model._hypothesis(state)

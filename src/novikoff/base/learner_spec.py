@@ -38,6 +38,9 @@ class LearnerSpec(NamedTuple):
     scores_by_weights: bool = True
     """Whether the score is w·x. Otherwise the updater scores examples, or the model has a scorer of its own."""
 
+    scores_are_log_odds: bool = False
+    """Whether the score estimates ln(p/(1 − p)) of the positive class, as that of the logistic loss does."""
+
     multiclass_support: MulticlassSupport = "no"
     """How columns of weights can be learned side by side: `each` independently, as one long vector (`whole`), as
     preferences of a class over its highest rival (`rivals`), or `no`."""

@@ -57,6 +57,7 @@ class LinearClassifier(OnlineClassifier):
     """The function of the fast path for predicting."""
     _encoded_score_function: ScoreFunction | None = None
     """The function of the fast path for encoded raw rows, for models whose dicts are raw rows."""
+    _has_probabilities = True
     _met = False
     """Whether an example was predicted since the last batch: the fast path is not built for a single one."""
 

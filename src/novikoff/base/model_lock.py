@@ -24,6 +24,7 @@ from weakref import WeakSet
 
 from novikoff._compiled import jit, library
 from novikoff._compiled.jit import JIT_DISABLED
+from novikoff.base.conditional_method import ConditionalMethod
 from novikoff.errors import TornModelError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,7 +56,7 @@ SHARED_METHODS = (
     "feature_names_in_",
 )
 """Methods and properties that read the model: several threads may run them at once while no thread learns."""
-EXCLUSIVE_READ_METHODS = ("predict_one", "score_one", "_score_slow_path", "_open_fast_predict")
+EXCLUSIVE_READ_METHODS = ("predict_one", "predict_proba_one", "score_one", "_score_slow_path", "_open_fast_predict")
 """Methods that read the model and change what is cached for the next example: one thread at a time."""
 
 
@@ -252,5 +253,8 @@ def _wrap_method(cls: type, name: str, wrap: Callable[[Any], Any]) -> None:
     found = cls.__dict__.get(name)
     if isinstance(found, property):
         setattr(cls, name, property(wrap(found.fget), found.fset, found.fdel, found.__doc__))
+    elif isinstance(found, ConditionalMethod):
+        if not getattr(found.function, "lock_free", False):
+            setattr(cls, name, ConditionalMethod(wrap(found.function), found.condition))
     elif callable(found) and not getattr(found, "lock_free", False):
         setattr(cls, name, wrap(found))

@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Self
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
-from novikoff.base import fitted, scoring
+from novikoff.base import fitted, probabilities, scoring
+from novikoff.base.conditional_method import available_if
 from novikoff.base.estimator import BaseEstimator, check_bool, check_positive_int, check_seed
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.model_state import HASH_FEATURES_ADVICE, ModelState, bytes_per_slot
@@ -59,6 +60,8 @@ class OnlineClassifier(BaseEstimator, ABC):
     """Whether the learner supports more than two classes without a scheme."""
     _predicts_one_label: ClassVar[bool] = True
     """Whether one label is predicted for each example."""
+    _has_probabilities: ClassVar[bool] = False
+    """Whether scores can become probabilities, if the settings allow it."""
     _needs_two_classes: ClassVar[bool] = True
     """Whether the targets are labels, of which there must be at least two."""
     _warns_of_sorted_labels: bool = True
@@ -334,7 +337,8 @@ class OnlineClassifier(BaseEstimator, ABC):
         """Raise InputError if a setting is not valid."""
         check_positive_int(passes=self.passes)
         settings = self.get_params()
-        check_bool(**{name: settings[name] for name in ("average", "fit_intercept", "shuffle") if name in settings})
+        truths = ("average", "calibrate", "fit_intercept", "shuffle")
+        check_bool(**{name: settings[name] for name in truths if name in settings})
         check_seed(random_state=self.random_state)
         self._check_settings()
 
@@ -345,7 +349,8 @@ class OnlineClassifier(BaseEstimator, ABC):
         known = FeatureNames(names) if names else None
         sample, settings = self._fresh_sample(dtype), self._run_settings()
         precision = buffers.dtype(dtype)
-        return ModelState(updater, Ledger(), labels, features, known, precision, settings, feature_sample=sample)
+        ledger = probabilities.build_ledger(self)
+        return ModelState(updater, ledger, labels, features, known, precision, settings, feature_sample=sample)
 
     def _fresh_sample(self, dtype: Any) -> FeatureSample:
         """Return an empty sample of the features, in the given precision."""
@@ -456,6 +461,22 @@ class OnlineClassifier(BaseEstimator, ABC):
         """Return the label of each row."""
         return self._decide(self.decision_function(X))
 
+    @available_if(probabilities.explain_missing_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class for each row, in the order of classes_.
+
+        The predicted label has the highest one. See `calibrate`, and docs/probabilities.md for what they mean.
+        """
+        return self._to_probabilities(self.decision_function(X))
+
+    @available_if(probabilities.explain_missing_probabilities)
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """Return the probability of each label for one example; empty before the first example was learned."""
+        if self._state is None:
+            return {}
+        found = self._to_probabilities(self._score_example(x))[0]
+        return dict(zip(self._state.labels.known(), found.tolist(), strict=True))
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy: the share of rows whose label is predicted."""
         return fitted.compute_accuracy(self.predict(X), y, sample_weight)
@@ -465,6 +486,23 @@ class OnlineClassifier(BaseEstimator, ABC):
         known = self.classes_
         positive = scores >= 0.0 if TIE_SIGNS[self.tie] > 0.0 else scores > 0.0
         return known[positive.astype(np.intp)] if len(known) == 2 else np.repeat(known, len(scores))
+
+    def _scores_are_log_odds(self) -> bool:
+        """Return whether scores are estimates of log-odds as they are."""
+        return self._spec().scores_are_log_odds
+
+    def _to_probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probability of each class for these scores, one row for each example."""
+        scale = self._spec().weight_scale
+        return probabilities.to_binary_probabilities(self, scores / scale, TIE_SIGNS[self.tie])
+
+    def _score_example(self, x: Any) -> NDArray[np.float64]:
+        """Return the score of one example, as `_decide` takes the scores of rows."""
+        return np.array([self.score_one(x)])
+
+    def score_one(self, x: Any) -> Any:
+        """Return the score of one example."""
+        raise NotImplementedError
 
     def _display_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the scores as they are shown beside predictions, one row for each example."""

@@ -23,7 +23,7 @@ from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
 from novikoff.boolean.sample_check import SampleCheckMixin, explain_false_positives
 from novikoff.core.losses import FALSE_NEGATIVE, Loss
-from novikoff.core.updaters.base import max_sq_norm, score, update
+from novikoff.core.updaters.base import max_sq_norm, predicted_score, score, update
 from novikoff.data.rows import Rows, clear_row, dot_and_sq_norm, scatter_row
 from novikoff.schema import REAL, SLOTS, ArraySpec, InRange, NotNaN, Schema
 from novikoff.theory import boolean_bounds
@@ -64,6 +64,11 @@ def measure_depth(updater: Intervals, rows: Rows, i: int) -> float:
             least = min(least, x - low, high - x)
     clear_row(rows, i, updater.example)
     return max(least, EDGE_DEPTH) if 0.0 <= least < np.inf else min(least, EDGE_DEPTH)
+
+
+@predicted_score.of(Intervals)
+def _predicted_score_intervals(updater: Intervals, rows: Rows, i: int, last_score: float, tie: float, t: int) -> float:
+    return last_score
 
 
 @score.of(Intervals)

@@ -17,9 +17,11 @@ from novikoff.base.internals import (
     build_scorer,
     decide_labels,
     display_scores,
+    explain_missing_probabilities,
     format_label,
     predicts_one_label,
     state_of,
+    to_probabilities,
 )
 from novikoff.cli.options.data_options import (
     DATA_HELP,
@@ -145,6 +147,7 @@ def _evaluate_classes(
     index = LabelIndex([format_label(model, label) for label in classes])
     order = np.argsort(np.array(classes))
     score, edges = build_scorer(model, known=True), getattr(model, "edges", None)
+    has_probabilities = explain_missing_probabilities(model) is None
     wrong: list[NDArray[np.bool_]] = []
     with ClassificationEvaluator(index, delta) as evaluator:
         for batch in batches:
@@ -159,7 +162,7 @@ def _evaluate_classes(
                     scores=(shown[:, -1] if shown.shape[1] == 1 else shown[:, 1] - shown[:, 0])
                     if evaluator.is_binary
                     else None,
-                    probabilities=_to_probabilities(model, shown),
+                    probabilities=to_probabilities(model, scores) if has_probabilities else None,
                     slices=None if slices is None else slices.take(len(batch)),
                 )
             )
@@ -169,14 +172,6 @@ def _evaluate_classes(
     if result.examples == 0:
         raise InputError(f"{title}: no example has a label: evaluate needs labels to compare with.")
     return result, np.concatenate(wrong)
-
-
-def _to_probabilities(model: Any, shown: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Return a probability for each class where the scores that are shown are shares of the classes; otherwise None."""
-    if not hasattr(model, "predict_proba") or shown.shape[1] != len(model.classes_):
-        return None
-    probabilities: NDArray[np.float64] = shown / shown.sum(axis=1, keepdims=True)
-    return probabilities
 
 
 def _true_codes(model: Any, batch: FileBatch, index: LabelIndex) -> Codes:

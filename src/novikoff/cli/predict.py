@@ -11,7 +11,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from novikoff.base.internals import build_scorer, decide_labels, display_scores, format_label, state_of
+from novikoff.base.internals import (
+    build_scorer,
+    decide_labels,
+    display_scores,
+    explain_missing_probabilities,
+    format_label,
+    state_of,
+    to_probabilities,
+)
 from novikoff.cli.options.data_options import (
     DATA_HELP,
     add_data_options,
@@ -36,10 +44,11 @@ predictions, and the error of this model on DATA is shown on stderr with its exa
 The interval holds for new examples if DATA is an i.i.d. sample that the model has not learned from.
 The weight of features that the model has never seen is 0 (for Winnow 1, the initial weight).
 Sets of labels are separated by commas; a ranking prints the score of each document. --scores prints a score for each
-class, in the order in which inspect shows them.
+class, in the order in which inspect shows them; --probabilities prints a probability for each class instead.
 
 examples:
   novikoff predict spam.model new.svm
+  novikoff predict spam.model new.svm --probabilities
   novikoff predict spam.model new.svm --scores --output predictions.tsv
   novikoff predict spam.model monday.svm tuesday.svm
 """
@@ -52,6 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | No
         "--scores",
         action="store_true",
         help="print the score after the label, or one score for each class, separated by tabs",
+    )
+    parser.add_argument(
+        "--probabilities",
+        action="store_true",
+        help="print the probability of each class after the label, separated by tabs",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the predictions here instead of stdout")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout; needs --output")
@@ -68,6 +82,8 @@ def run(options: argparse.Namespace) -> int:
         check_writable(Path(options.output))
     _check_streams(options.data)
     model = load_learner(options.model)
+    if options.probabilities:
+        _check_probabilities(model, options)
     reading_options = build_reading_options(options)
     reading_options.unlabelled = True
     reading = open_reading(options.data, reading_options, state_of(model))
@@ -84,7 +100,8 @@ def run(options: argparse.Namespace) -> int:
         examples += len(scores)
         texts = [format_label(model, label) for label in predicted]
         compared.add(batch, texts, scores)
-        text = _format_lines(texts, display_scores(model, scores) if options.scores else None)
+        numbers = to_probabilities(model, scores) if options.probabilities else None
+        text = _format_lines(texts, display_scores(model, scores) if options.scores else numbers)
         if options.output:
             lines.append(text)
         else:
@@ -95,6 +112,15 @@ def run(options: argparse.Namespace) -> int:
     show_notes(reading, quiet=options.quiet)
     _print_report(examples, compared, options)
     return 0
+
+
+def _check_probabilities(model: Any, options: argparse.Namespace) -> None:
+    """Raise InputError if the model has no probabilities, or scores are wanted too."""
+    if options.scores:
+        raise InputError("--scores and --probabilities exclude each other: leave one out.")
+    reason = explain_missing_probabilities(model)
+    if reason is not None:
+        raise InputError(f"{options.model}: the model has no probabilities: {reason}")
 
 
 def score_batch(score: Callable[[Rows], Any], batch: FileBatch) -> Any:

@@ -109,7 +109,7 @@ class LearningRun(NamedTuple):
         return n_rows, reached, True
 
     def copy(self) -> LearningRun:
-        counters = LedgerCounters(self.counters.counts.copy(), self.counters.sums.copy())
+        counters = LedgerCounters(*(array.copy() for array in self.counters))
         return self._replace(updater=copy_updater(self.updater), counters=counters)
 
     def restore(self, backup: LearningRun) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from novikoff._compiled.jit import compiled, compiled_read_only, compiled_with_gil, generic
+from novikoff._compiled.jit import compiled, compiled_not_inlined, compiled_read_only, compiled_with_gil, generic
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.dot import unpack_block
+from novikoff.core.calibration import MAX_CALIBRATED_SCORE, next_calibrated_example, update_calibration
 from novikoff.core.cursor import NO_ROW, LookAhead, may_drop_zeros, sample_weight, score_row
 from novikoff.core.feature_sample import NEXT, Moments, has_capacity, record_row
 from novikoff.core.losses import gradient, loss_value
@@ -19,6 +20,7 @@ from novikoff.core.updaters.base import (
     is_valid_row,
     max_sq_norm,
     norm,
+    predicted_score,
     score,
     update,
 )
@@ -37,6 +39,7 @@ from novikoff.data.rows import (
     row_sq_norm,
 )
 from novikoff.ledger import (
+    CALIBRATED_NEXT,
     EXAMPLES,
     LedgerCounters,
     count_example,
@@ -102,6 +105,8 @@ def step_scored(
     if not is_step_in_range(updater, rows, i, s, sq_norm, g, is_update):
         return REJECTED
     t = count_example(counters, effective_sq_norm(updater, sq_norm))
+    if t == counters.counts[CALIBRATED_NEXT]:
+        calibrate(updater, rows, i, s, y, weight, tie, t, counters)
     if wrong:
         count_mistake(counters)
         if not is_update:
@@ -113,6 +118,25 @@ def step_scored(
         record_outcome(counters, i, UPDATE)
     end_step(updater, t)
     return WRONG if wrong else CORRECT
+
+
+@compiled_not_inlined
+def calibrate(
+    updater: Any,
+    rows: Rows | DenseWithZeros,
+    i: int,
+    s: float,
+    y: float,
+    weight: float,
+    tie: float,
+    t: int,
+    counters: LedgerCounters,
+) -> None:
+    """Calibrate the probabilities by example i, number t, which the updater has not learned yet."""
+    predicted = predicted_score(updater, rows, i, s, tie, t - 1)
+    if abs(predicted) < MAX_CALIBRATED_SCORE:
+        update_calibration(counters.calibration, predicted, y, weight)
+    counters.counts[CALIBRATED_NEXT] = next_calibrated_example(t)
 
 
 @compiled

@@ -7,10 +7,10 @@ happened at each row: an argument of its own would make every kernel longer, and
 from __future__ import annotations
 
 from novikoff._compiled.jit import compiled
-from novikoff.ledger import EXAMPLES, FIRST_LISTED, MAX_LISTED_MISTAKES, LedgerCounters
+from novikoff.ledger import EXAMPLES, N_COUNTS, LedgerCounters
 
 # Entries of LedgerCounters.counts after those of the ledger; the outcome of row i is at FIRST_OUTCOME + i.
-IS_PROBING = FIRST_LISTED + MAX_LISTED_MISTAKES
+IS_PROBING = N_COUNTS
 FIRST_OUTCOME = IS_PROBING + 1
 # Outcomes. A row that was predicted correctly and changed nothing has 0, as one that was left out.
 MISTAKE_ONLY, UPDATE = 1, 2

@@ -167,7 +167,7 @@ def merge_ledgers(start: Ledger, shards: Sequence[Ledger]) -> Ledger:
     numbers, times = (np.concatenate(part) for part in zip(*points, strict=True))
     places = np.searchsorted(numbers, stride * np.arange(1, n_listed + 1))
     times = np.append(times, counts[EXAMPLES])
-    counts[FIRST_LISTED:] = 0
+    counts[FIRST_LISTED : FIRST_LISTED + MAX_LISTED_MISTAKES] = 0
     counts[FIRST_LISTED : FIRST_LISTED + n_listed], counts[N_LISTED], counts[STRIDE] = times[places], n_listed, stride
     return Ledger(counters)
 

@@ -321,7 +321,10 @@ def _decode_partial(
 ) -> tuple[WeightDelta | None, list[Ledger], list[NDArray[np.int64]], int, FeatureSample, list[list[str]]]:
     """Return the parts of a message, the inverse of `_encode_partial`."""
     header, tensors = decode_arrays(part)
-    ledgers = [Ledger(LedgerCounters(tensors[f"counts.{k}"], tensors[f"sums.{k}"])) for k in range(header["ledgers"])]
+    ledgers = [
+        Ledger(LedgerCounters(tensors[f"counts.{k}"], tensors[f"sums.{k}"], np.zeros(0)))
+        for k in range(header["ledgers"])
+    ]
     groups: dict[str, dict[str, Any]] = {group: {} for group in WeightDelta._fields}
     for name, array in tensors.items():
         group, _, own = name.partition(".")

@@ -11,10 +11,25 @@ from numpy.typing import NDArray
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import TIE_SIGNS, OnlineClassifier
+from novikoff.base.probabilities import (
+    build_ledger,
+    pause_calibration,
+    resume_calibration,
+    to_binary_probabilities,
+    to_class_probabilities,
+)
 from novikoff.base.raw_rows import encode_example
 from novikoff.base.row_training import IN_GIVEN_ORDER, RowOrders
 from novikoff.base.single_example import build_row, parse_terms
-from novikoff.core.kernel.expansion import N_CLASSES, N_SUPPORT, KernelOptions, score_kernel_rows
+from novikoff.core.kernel.expansion import (
+    LAST,
+    MEAN,
+    N_CLASSES,
+    N_SUPPORT,
+    VOTES,
+    KernelOptions,
+    score_kernel_rows,
+)
 from novikoff.data import validation
 from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.growing_labels import GrowingLabels
@@ -37,10 +52,9 @@ from novikoff.kernels.expression import Precomputed
 from novikoff.kernels.gram import compute_kernel_values, to_canonical_sparse, to_dense
 from novikoff.kernels.parser import from_plain_data, to_kernel, to_plain_data
 from novikoff.kernels.support_set import compute_sq_norms, pad_to_panels, should_use_panels
-from novikoff.ledger import Ledger
 from novikoff.memory_limit import Growth
 
-HYPOTHESIS_CODES = {"last": 0, "average": 1, "vote": 2}
+HYPOTHESIS_CODES = {"last": LAST, "average": MEAN, "vote": VOTES}
 
 
 class KernelClassifier(OnlineClassifier):
@@ -54,6 +68,7 @@ class KernelClassifier(OnlineClassifier):
     fit_intercept = False
     _label_type = GrowingLabels
     _is_multiclass = True
+    _has_probabilities = True
     _accepts_multiclass = True
     _state: KernelState | None = None
 
@@ -80,7 +95,7 @@ class KernelClassifier(OnlineClassifier):
         known, dtype = FeatureNames(names) if names else None, np.dtype(dtype)
         labels = GrowingLabels(labels) if isinstance(labels, BinaryLabels) else labels
         dual = build_empty_expansion(features, dtype, panels=False)
-        state = KernelState(dual, Ledger(), labels, features, known, dtype, self._run_settings())
+        state = KernelState(dual, build_ledger(self), labels, features, known, dtype, self._run_settings())
         if labels.told:
             state.widen(labels.told)
             state.dual.counts[N_CLASSES] = labels.told
@@ -125,6 +140,8 @@ class KernelClassifier(OnlineClassifier):
                 row = taken if order is None else int(order[taken])
                 raise self._kernel_error(state, row, stands=state is self._state)
             first = state.ledger.mistakes - before if first < 0 else first
+            pause_calibration(state.ledger)
+        resume_calibration(state.ledger)
         return first
 
     def _run_pass(
@@ -146,7 +163,13 @@ class KernelClassifier(OnlineClassifier):
         budget = 0 if self.budget is None else int(self.budget)
         sizes = state.row_bytes(), state.term_bytes(), ENTRY_BYTES
         options = KernelOptions(
-            float(self.margin), TIE_SIGNS[self.tie], self._votes(), budget, float(self.max_memory_mb) * 1e6, *sizes
+            float(self.margin),
+            TIE_SIGNS[self.tie],
+            self._votes(),
+            budget,
+            float(self.max_memory_mb) * 1e6,
+            *sizes,
+            averaging=HYPOTHESIS_CODES[self._prediction_mode()],
         )
         return KernelTraining(state, to_kernel(self.kernel), options, self.drop)
 
@@ -250,6 +273,14 @@ class KernelClassifier(OnlineClassifier):
             positive = scores >= 0.0 if TIE_SIGNS[self.tie] > 0.0 else scores > 0.0
             return known[positive.astype(np.intp)] if len(known) == 2 else np.repeat(known, len(scores))
         return self.classes_[scores[:, : max(1, self._require_fitted().known)].argmax(axis=1)]
+
+    def _to_probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        if scores.ndim == 1:
+            return to_binary_probabilities(self, scores, TIE_SIGNS[self.tie])
+        return to_class_probabilities(self, scores[:, : max(1, self._require_fitted().known)])
+
+    def _score_example(self, x: Any) -> NDArray[np.float64]:
+        return self._score_single(x)
 
     def score_one(self, x: Any) -> Any:
         """Return the score of one example; for more than two classes, that of each class."""

@@ -62,6 +62,8 @@ class KernelPerceptron(KernelClassifier):
         onto the others (project).
     max_memory_mb : float
         Memory limit for support examples, in megabytes.
+    calibrate : bool
+        Learn probabilities for predict_proba along with the weights.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -91,6 +93,7 @@ class KernelPerceptron(KernelClassifier):
         budget: int | None = None,
         drop: Literal["oldest", "smallest", "project"] = "oldest",
         max_memory_mb: float = 2000.0,
+        calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
@@ -103,6 +106,7 @@ class KernelPerceptron(KernelClassifier):
         self.budget = budget
         self.drop = drop
         self.max_memory_mb = max_memory_mb
+        self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state

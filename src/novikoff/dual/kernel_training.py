@@ -78,7 +78,7 @@ class KernelTraining:
 
     def _learn_range(self, labelled_rows: LabelledRows, start: int, end: int) -> int:
         """Learn the examples from `start` to `end`, block by block."""
-        scores, example = np.zeros(self.state.columns), allocate_features(max(self.state.features, 1))
+        scores, example = np.zeros((5, self.state.columns)), allocate_features(max(self.state.features, 1))
         most = MAX_BLOCK_ROWS
         while start < end:
             n_support = int(self.state.dual.counts[N_SUPPORT])
@@ -135,7 +135,8 @@ class KernelTraining:
                 example,
                 stack,
                 bits,
-                scores,
+                scores[0],
+                scores[1:],
                 state.ledger.book,
             )
             if 0 < self.options.budget < state.dual.counts[N_SUPPORT]:

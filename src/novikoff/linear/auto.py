@@ -55,6 +55,8 @@ class BinaryAuto(SampleWeightMixin, LinearClassifier):
         α, from 0 to 0.1: the share of all votes that is redistributed evenly after a wrong prediction.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
+    calibrate : bool
+        Learn probabilities for predict_proba along with the weights.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -78,6 +80,7 @@ class BinaryAuto(SampleWeightMixin, LinearClassifier):
         beta: float = 0.8,
         fixed_share: float = 0.001,
         fit_intercept: bool = True,
+        calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
@@ -85,6 +88,7 @@ class BinaryAuto(SampleWeightMixin, LinearClassifier):
         self.beta = beta
         self.fixed_share = fixed_share
         self.fit_intercept = fit_intercept
+        self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state

@@ -48,6 +48,8 @@ class BalancedWinnow(SampleWeightMixin, LinearClassifier):
         Predict with the average of all hypotheses instead of the last one.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
+    calibrate : bool
+        Learn probabilities for predict_proba along with the weights.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -71,6 +73,7 @@ class BalancedWinnow(SampleWeightMixin, LinearClassifier):
         margin: float = 0.0,
         average: bool = False,
         fit_intercept: bool = True,
+        calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
@@ -80,6 +83,7 @@ class BalancedWinnow(SampleWeightMixin, LinearClassifier):
         self.margin = margin
         self.average = average
         self.fit_intercept = fit_intercept
+        self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state

@@ -96,6 +96,8 @@ class MarginPerceptron(LinearClassifier):
         ε, the share of the margin that may be lost: smaller values need more updates. Between 0 and 1.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
+    calibrate : bool
+        Learn probabilities for predict_proba along with the weights.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -118,6 +120,7 @@ class MarginPerceptron(LinearClassifier):
         gamma: float = 0.1,
         epsilon: float = 0.5,
         fit_intercept: bool = True,
+        calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
@@ -125,6 +128,7 @@ class MarginPerceptron(LinearClassifier):
         self.gamma = gamma
         self.epsilon = epsilon
         self.fit_intercept = fit_intercept
+        self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state

@@ -102,6 +102,8 @@ class PNormPerceptron(LinearClassifier):
         From 2 to 400. Without it, 2·ln n for the n features of the first batch, bias included.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
+    calibrate : bool
+        Learn probabilities for predict_proba along with the weights.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -122,12 +124,14 @@ class PNormPerceptron(LinearClassifier):
         *,
         p: float | None = None,
         fit_intercept: bool = True,
+        calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
     ) -> None:
         self.p = p
         self.fit_intercept = fit_intercept
+        self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state

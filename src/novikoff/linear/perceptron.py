@@ -58,6 +58,8 @@ class Perceptron(SampleWeightMixin, LinearClassifier):
         What a score of exactly 0 predicts: positive or negative.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
+    calibrate : bool
+        Learn probabilities for predict_proba along with the weights.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -82,6 +84,7 @@ class Perceptron(SampleWeightMixin, LinearClassifier):
         averaging_power: float = 1.0,
         tie: Literal["positive", "negative"] = "positive",
         fit_intercept: bool = True,
+        calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
@@ -92,6 +95,7 @@ class Perceptron(SampleWeightMixin, LinearClassifier):
         self.averaging_power = averaging_power
         self.tie = tie
         self.fit_intercept = fit_intercept
+        self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state

@@ -74,6 +74,8 @@ class SGD(SampleWeightMixin, LinearClassifier):
         What a score of exactly 0 predicts: positive or negative.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
+    calibrate : bool
+        Learn probabilities for predict_proba along with the weights.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -101,6 +103,7 @@ class SGD(SampleWeightMixin, LinearClassifier):
         averaging_power: float = 1.0,
         tie: Literal["positive", "negative"] = "positive",
         fit_intercept: bool = True,
+        calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
@@ -114,6 +117,7 @@ class SGD(SampleWeightMixin, LinearClassifier):
         self.averaging_power = averaging_power
         self.tie = tie
         self.fit_intercept = fit_intercept
+        self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
@@ -145,6 +149,7 @@ class SGD(SampleWeightMixin, LinearClassifier):
             loss=Loss(LOSS_CODES[self.loss]),
             build_updater=self._build_updater,
             build_schema=self._build_schema,
+            scores_are_log_odds=self.loss == "logistic",
             multiclass_support="each",
             learns_dense_columns=False,
         )

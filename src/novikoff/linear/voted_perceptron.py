@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._compiled.jit import compiled_read_only
+from novikoff._compiled.jit import compiled, compiled_read_only
 from novikoff._compiled.simd.dot import get_unchecked, set_unchecked, sparse_dot_and_sq_norm
 from novikoff.base.estimator import check_choice
 from novikoff.base.learner_spec import LearnerSpec
@@ -26,7 +26,15 @@ from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import TIE_SIGNS
 from novikoff.core.losses import PERCEPTRON_LOSS, Loss
-from novikoff.core.updaters.base import accepts_row, max_sq_norm, resize_updater, update, update_weight, update_weights
+from novikoff.core.updaters.base import (
+    accepts_row,
+    max_sq_norm,
+    predicted_score,
+    resize_updater,
+    update,
+    update_weight,
+    update_weights,
+)
 from novikoff.data.rows import Rows, dot_and_sq_norm, end_term, first_term, indices_sorted, slice_rows, weight_slot
 from novikoff.errors import ModelTooLarge
 from novikoff.linear.perceptron import perceptron_bounds
@@ -67,6 +75,8 @@ class VotedWeights(NamedTuple):
     signs: NDArray[np.float64]
     indices: NDArray[np.uint32]
     values: NDArray[np.floating]
+    example: NDArray[np.float64]
+    """Scratch of one zero for each slot."""
     bias: float
 
 
@@ -125,32 +135,44 @@ def count_votes(
 ) -> int:
     """Compute Σ c_k·sign(v_k·x) for each row, up to the first invalid one; return the number of scored rows. `example`
     is scratch of one zero for each slot."""
-    n_mistakes = updater.sizes[N_MISTAKES]
     for i in range(len(out)):
         if not (canonical or indices_sorted(rows, i, slots)):
             return i
         _, sq_norm = dot_and_sq_norm(rows, i, example)
         if not sq_norm < max_sq_norm(updater.weights):
             return i
-        for term in range(first_term(rows, i), end_term(rows, i)):
-            example[weight_slot(rows, i, term)] += np.float64(rows.values[term])
-        s = 0.0
-        vote = 0.0
-        since = 1
-        for k in range(n_mistakes + 1):
-            until = updater.born[k] if k < n_mistakes else t + 1
-            vote += (until - since) * (np.sign(s) if s != 0.0 else tie)
-            if k < n_mistakes:
-                start = updater.ends[k]
-                dot, _ = sparse_dot_and_sq_norm(
-                    updater.values, updater.indices, start, updater.ends[k + 1] - start, example
-                )
-                s += updater.signs[k] * (dot + updater.bias * updater.bias)
-            since = until
-        out[i] = vote
-        for term in range(first_term(rows, i), end_term(rows, i)):
-            example[weight_slot(rows, i, term)] = 0.0
+        out[i] = count_row_votes(updater, rows, i, t, tie, example)
     return len(out)
+
+
+@compiled
+def count_row_votes(
+    updater: VotedWeights, rows: Rows, i: int, t: int, tie: float, example: NDArray[np.float64]
+) -> float:
+    """Return Σ c_k·sign(v_k·x) for row i after t steps; `example` is scratch of one zero for each slot."""
+    for term in range(first_term(rows, i), end_term(rows, i)):
+        example[weight_slot(rows, i, term)] += np.float64(rows.values[term])
+    n_mistakes, s, vote, since = updater.sizes[N_MISTAKES], 0.0, 0.0, 1
+    for k in range(n_mistakes + 1):
+        until = updater.born[k] if k < n_mistakes else t + 1
+        vote += (until - since) * (np.sign(s) if s != 0.0 else tie)
+        if k < n_mistakes:
+            start = updater.ends[k]
+            dot, _ = sparse_dot_and_sq_norm(
+                updater.values, updater.indices, start, updater.ends[k + 1] - start, example
+            )
+            s += updater.signs[k] * (dot + updater.bias * updater.bias)
+        since = until
+    for term in range(first_term(rows, i), end_term(rows, i)):
+        example[weight_slot(rows, i, term)] = 0.0
+    return vote
+
+
+@predicted_score.of(VotedWeights)
+def _predicted_score_voted_weights(
+    updater: VotedWeights, rows: Rows, i: int, last_score: float, tie: float, t: int
+) -> float:
+    return count_row_votes(updater, rows, i, t, tie, updater.example) / max(t, 1)
 
 
 @final
@@ -169,6 +191,8 @@ class VotedPerceptron(LinearClassifier):
         What a score of exactly 0 predicts: positive or negative.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
+    calibrate : bool
+        Learn probabilities for predict_proba along with the weights.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -189,12 +213,14 @@ class VotedPerceptron(LinearClassifier):
         *,
         tie: Literal["positive", "negative"] = "positive",
         fit_intercept: bool = True,
+        calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
     ) -> None:
         self.tie = tie
         self.fit_intercept = fit_intercept
+        self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
@@ -225,6 +251,7 @@ class VotedPerceptron(LinearClassifier):
             signs=np.zeros(0),
             indices=np.zeros(0, np.uint32),
             values=np.zeros(0, dtype),
+            example=np.zeros(slots),
             bias=float(self.fit_intercept),
         )
 

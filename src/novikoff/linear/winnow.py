@@ -60,6 +60,8 @@ class Winnow(SampleWeightMixin, LinearClassifier):
         Give each feature x a companion 1 − x, so that a negated feature can be part of the target.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
+    calibrate : bool
+        Learn probabilities for predict_proba along with the weights.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -86,6 +88,7 @@ class Winnow(SampleWeightMixin, LinearClassifier):
         average: bool = False,
         negations: bool = False,
         fit_intercept: bool = False,
+        calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
@@ -98,6 +101,7 @@ class Winnow(SampleWeightMixin, LinearClassifier):
         self.average = average
         self.negations = negations
         self.fit_intercept = fit_intercept
+        self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state

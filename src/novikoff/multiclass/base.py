@@ -15,11 +15,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.conditional_method import available_if
 from novikoff.base.estimator import SampleWeightMixin
 from novikoff.base.internals import check_settings, column_bounds_of, inner_learner_of, spec_of
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.model_lock import lock_free
 from novikoff.base.model_state import ModelState
+from novikoff.base.probabilities import build_ledger, explain_missing_probabilities, to_class_probabilities
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.base.raw_rows import encode_example
 from novikoff.base.scoring import copy_scratch
@@ -35,7 +37,6 @@ from novikoff.data.labels.class_labels import ClassLabels
 from novikoff.data.names.feature_names import FeatureNames
 from novikoff.data.rows import Rows, Sparse
 from novikoff.errors import InputError, NovikoffError
-from novikoff.ledger import Ledger
 from novikoff.memory_limit import UNLIMITED_BYTES, Growth, limit_memory
 from novikoff.meta.base import MetaEstimator, check_binary_learner
 from novikoff.multiclass.column_bounds import build_column_bounds, encode_column
@@ -58,6 +59,9 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
     _fast_path: MulticlassFastPath | None = None
     _met = False
     """Whether a single example was learned or predicted before."""
+    _has_probabilities = True
+    _columns_are_one_vs_rest: ClassVar[bool] = False
+    """Whether the score of a class is that of a binary problem: this class or not."""
     _has_single_labels: ClassVar[bool] = False
     """Whether each example has one class and is learned by the shared loop: the fast path needs both."""
 
@@ -157,7 +161,7 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         updater = self._spec().build_updater(features + 1, dtype)
         state = MulticlassState(
             updater,
-            Ledger(),
+            build_ledger(self),
             labels,
             features,
             known,
@@ -302,6 +306,20 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
 
     def _display_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._class_scores(scores)[0]
+
+    def _scores_are_log_odds(self) -> bool:
+        return self._columns_are_one_vs_rest and self._spec().scores_are_log_odds
+
+    def _to_probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return to_class_probabilities(self, self._class_scores(scores)[0] / self._spec().weight_scale)
+
+    @available_if(explain_missing_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class for each row, in the order of classes_."""
+        return self._to_probabilities(OnlineClassifier.decision_function(self, X))
+
+    def _score_example(self, x: Any) -> NDArray[np.float64]:
+        return self._score_columns(x)
 
     def _column_names(self) -> list[str]:
         """Return the names of the columns of weights."""

@@ -128,6 +128,7 @@ class LabelRanking(MulticlassClassifier):
     _outcome_type = "preferences"
     _label_type = PreferenceLabels
     _predicts_one_label = False
+    _has_probabilities = False
 
     def __init__(
         self,

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.base.estimator import check_choice
+from novikoff.base.probabilities import to_label_probabilities
 from novikoff.base.online_classifier import TIE_SIGNS, OnlineClassifier
 from novikoff.core.multiclass.pairwise_gradients import UPDATE_NAMES
 from novikoff.core.multiclass.schemes import BINARY_RELEVANCE, NO_INDICES, THRESHOLDED_LABELS, Scheme, Targets
@@ -148,6 +149,14 @@ class MultiLabel(MulticlassClassifier):
         known = self._require_fitted().labels.known()
         ties = self.update == "each" and TIE_SIGNS[self._inner_learner.tie] > 0.0
         return [[known[c] for c in np.flatnonzero(row >= 0.0 if ties else row > 0.0)] for row in shown]
+
+    def _scores_are_log_odds(self) -> bool:
+        return self.update == "each" and self._spec().scores_are_log_odds
+
+    def _to_probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probability of each label for these scores; labels don't exclude each other."""
+        tie = TIE_SIGNS[self._inner_learner.tie] if self.update == "each" else -1.0
+        return to_label_probabilities(self, self._class_scores(scores)[0] / self._spec().weight_scale, tie)
 
     def _column_names(self) -> list[str]:
         return super()._column_names() if self.update == "each" else ["(threshold)", *super()._column_names()]

@@ -39,6 +39,7 @@ class OneVsAll(MulticlassClassifier):
 
     _outcome_type = "columns"
     _has_single_labels = True
+    _columns_are_one_vs_rest = True
 
     def __init__(self, estimator: OnlineClassifier | None = None) -> None:
         self.estimator = estimator

@@ -114,6 +114,7 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
     fit_intercept = False
     _needs_two_classes = False
     _predicts_one_label = False
+    _has_probabilities = False
     _outcome_type = "queries"
 
     @property

@@ -106,7 +106,9 @@ class MulticlassState(ModelState):
         self.stride = stride
 
     def scratch(self, size: int) -> MulticlassWorkspace:
-        return MulticlassWorkspace(np.zeros(self.stride), np.zeros(self.stride), np.zeros(size))
+        return MulticlassWorkspace(
+            np.zeros(self.stride), np.zeros(self.stride), np.zeros(size), np.zeros(self.stride + 2 * size)
+        )
 
     def copy(self) -> MulticlassState:
         copies = {name: a.copy() for name, a in state_arrays(self.updater).items() if name not in APPENDED_FIELDS}

@@ -254,6 +254,13 @@ class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
         given = super().decision_function(X)
         return given / given.sum(axis=1, keepdims=True)
 
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """Return what `predict_proba` does for one example; empty before the first example was learned."""
+        if self._state is None:
+            return {}
+        outputs = np.array(list(self.score_one(x).values()))
+        return dict(zip(self._state.labels.known(), (outputs / outputs.sum()).tolist(), strict=True))
+
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the outputs; for two classes the second minus the first."""
         given = super().decision_function(X)

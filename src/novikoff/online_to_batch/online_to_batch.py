@@ -100,6 +100,8 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
     (True, True, 0.05)
     """
 
+    _has_probabilities = False
+
     def __init__(
         self,
         estimator: OnlineClassifier | None = None,

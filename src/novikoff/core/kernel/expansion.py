@@ -19,6 +19,7 @@ from novikoff.kernels.support_set import SupportSet
 
 N_SUPPORT, N_TERMS, N_ENTRIES, N_DROPPED, N_CLASSES, NEW_CLASS_EXAMPLES, TERMS_END, N_FRESH = range(8)
 N_FILED_COUNTS = TERMS_END  # counts that a file holds
+LAST, MEAN, VOTES = range(3)
 
 
 class KernelExpansion(NamedTuple):
@@ -61,6 +62,8 @@ class KernelOptions(NamedTuple):
     row_bytes: int
     term_bytes: int
     per_entry: int
+    averaging: int
+    """The hypothesis that predicts: LAST, MEAN or VOTES."""
 
 
 @compiled
@@ -117,11 +120,25 @@ def score_kernel_rows(
     scratch: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """Write the scores of each row of K: of the last hypothesis (0), of the mean (1) or by votes (2)."""
+    """Write the scores of each row of K, of the last hypothesis, of the mean, or by votes."""
     for i in range(len(K)):
-        if averaging == 0:
-            last_scores(expansion, K[i], out[i])
-        elif averaging == 1:
-            mean_scores(expansion, t, K[i], out[i])
-        else:
-            vote_scores(expansion, t, tie, K[i], scratch[0], scratch[1], out[i])
+        predicted_scores(expansion, averaging, t, tie, K[i], scratch, out[i])
+
+
+@compiled
+def predicted_scores(
+    expansion: KernelExpansion,
+    averaging: int,
+    t: int,
+    tie: float,
+    K: NDArray[np.float64],
+    scratch: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> None:
+    """Write the score of each column by the hypothesis that predicts after t examples."""
+    if averaging == LAST:
+        last_scores(expansion, K, scores)
+    elif averaging == MEAN:
+        mean_scores(expansion, t, K, scores)
+    else:
+        vote_scores(expansion, t, tie, K, scratch[0], scratch[1], scores)

@@ -6,6 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
+from novikoff.core.calibration import (
+    MAX_CALIBRATED_SCORE,
+    next_calibrated_example,
+    update_calibration,
+    update_softmax_calibration,
+)
 from novikoff.core.cursor import sample_weight
 from novikoff.core.kernel.expansion import (
     N_CLASSES,
@@ -18,11 +24,19 @@ from novikoff.core.kernel.expansion import (
     KernelExpansion,
     KernelOptions,
     last_scores,
+    predicted_scores,
 )
 from novikoff.data.rows import Sparse
 from novikoff.kernels.bytecode import Program, evaluate
 from novikoff.kernels.support_set import dot_one, is_same_row, scatter, unscatter, write_row
-from novikoff.ledger import LedgerCounters, count_example, count_mistake, count_sample_weight, count_update
+from novikoff.ledger import (
+    CALIBRATED_NEXT,
+    LedgerCounters,
+    count_example,
+    count_mistake,
+    count_sample_weight,
+    count_update,
+)
 
 MAX_ABS_SCORE = 1e300
 
@@ -171,6 +185,31 @@ def update_kernel_columns(
     return updated
 
 
+@compiled
+def calibrate_kernel(
+    expansion: KernelExpansion,
+    options: KernelOptions,
+    y: int,
+    weight: float,
+    n_classes: int,
+    t: int,
+    K: NDArray[np.float64],
+    scratch: NDArray[np.float64],
+    counters: LedgerCounters,
+) -> None:
+    """Calibrate the probabilities by an example of class y, number t, before it is learned."""
+    counters.counts[CALIBRATED_NEXT] = next_calibrated_example(t)
+    scores = scratch[2]
+    predicted_scores(expansion, options.averaging, t - 1, options.tie, K, scratch, scores)
+    in_range = True
+    for c in range(len(scores)):
+        in_range &= abs(scores[c]) < MAX_CALIBRATED_SCORE
+    if in_range and len(scores) == 1:
+        update_calibration(counters.calibration, scores[0], column_target(y, 0, 1), weight)
+    elif in_range and 1 < n_classes and y < n_classes:
+        update_softmax_calibration(counters.calibration, scores, n_classes, y, weight, scratch[3])
+
+
 # The online algorithm in its dual form, w = Σ a·φ(z) over the support (the stored examples z), for t = 1, 2, …:
 #
 #     k = K(z, x) for all stored z     fill_kernel_row
@@ -192,10 +231,13 @@ def step_kernel(
     self_kernel: float,
     y: int,
     weight: float,
+    K: NDArray[np.float64],
     scores: NDArray[np.float64],
+    scratch: NDArray[np.float64],
     counters: LedgerCounters,
 ) -> int:
-    """Learn row i, of class y with these scores; return LEARNED, OVER_BUDGET, or REJECTED with nothing changed."""
+    """Learn row i, of class y with these kernel values and scores; return LEARNED, OVER_BUDGET, or REJECTED with nothing
+    changed."""
     n_classes_before = expansion.counts[N_CLASSES]
     n_classes = max(n_classes_before, y + 1)
     is_update = needs_update(options, scores, y, n_classes)
@@ -205,6 +247,8 @@ def step_kernel(
     if is_update and q < 0 and is_memory_full(expansion, options, stored.starts[i + 1] - stored.starts[i]):
         return REJECTED
     t = count_example(counters, self_kernel)
+    if t == counters.counts[CALIBRATED_NEXT]:
+        calibrate_kernel(expansion, options, y, weight, n_classes_before, t, K, scratch, counters)
     count_sample_weight(counters, weight)
     if is_mistake(options, scores, y, n_classes_before):
         count_mistake(counters)
@@ -239,12 +283,14 @@ def learn_kernel_rows(
     stack: NDArray[np.float64],
     bits: NDArray[np.int64],
     scores: NDArray[np.float64],
+    scratch: NDArray[np.float64],
     counters: LedgerCounters,
 ) -> int:
     """Learn the rows from number `begin` on; `block` holds K of each row with the support at the start of the block.
 
     Rows with labels below 0 are left out. Return where the pass stopped: at the end, before a row that is rejected, or
     after one with which the support is larger than its budget. Two classes have one column, more have one each.
+    `scratch` is four rows of a number for each column.
     """
     for i in range(begin, len(labels)):
         y, weight = labels[i], sample_weight(weights, i)
@@ -254,7 +300,20 @@ def learn_kernel_rows(
         fill_kernel_row(expansion, program, rows, i, sq_norms[i], example, user_values, stack, bits, block[i])
         unscatter(rows, i, example)
         last_scores(expansion, block[i], scores)
-        outcome = step_kernel(expansion, options, stored, i, sq_norms[i], self_kernel[i], y, weight, scores, counters)
+        outcome = step_kernel(
+            expansion,
+            options,
+            stored,
+            i,
+            sq_norms[i],
+            self_kernel[i],
+            y,
+            weight,
+            block[i],
+            scores,
+            scratch,
+            counters,
+        )
         if outcome == REJECTED:
             return i
         if outcome == OVER_BUDGET:

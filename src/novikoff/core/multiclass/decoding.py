@@ -183,7 +183,7 @@ def is_outscored(scores: NDArray[np.float64], n_classes: int, y: int) -> bool:
 @compiled
 def label_set_differs(targets: Targets, i: int, n_classes: int, workspace: MulticlassWorkspace) -> bool:
     """Return whether the labels above the threshold are not those of the example."""
-    scores, _, spare = workspace
+    scores, spare = workspace.scores, workspace.spare
     for c in range(n_classes):
         spare[c] = scores[c + 1] > scores[0]
     for k in range(targets.starts[i], targets.starts[i + 1]):

@@ -41,7 +41,7 @@ def compute_gradients(
 ) -> int:
     """Write the gradient of each column for example i; return the number of binary problems that are predicted
     wrong."""
-    scores, gradients, _ = workspace
+    scores, gradients = workspace.scores, workspace.gradients
     if scheme.kind == MULTICLASS_MARGIN:
         return int(
             compute_margin_gradients(scheme.update, loss, norm, scores, n_classes, targets.classes[i], gradients)
@@ -74,7 +74,7 @@ def compute_reduction_gradients(
     scheme: Scheme, targets: Targets, i: int, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
 ) -> int:
     """Write the gradients of a reduction, where each column is a binary problem."""
-    scores, gradients, _ = workspace
+    scores, gradients = workspace.scores, workspace.gradients
     y, violations = targets.classes[i], 0
     for c in range(columns_needed(scheme, n_classes)):
         target, s = binary_target(scheme, y, c), scores[c]
@@ -93,7 +93,7 @@ def compute_one_vs_rest_gradients(
     With the Perceptron's loss there are no branches, so that several columns are computed at once (1.2 × on 20
     classes).
     """
-    scores, gradients, _ = workspace
+    scores, gradients = workspace.scores, workspace.gradients
     margin, violations = mistake_margin(loss), 0
     if math.isnan(margin):
         for c in range(n_classes):
@@ -116,7 +116,7 @@ def compute_label_gradients(
     scheme: Scheme, targets: Targets, i: int, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
 ) -> int:
     """Write the gradients of label sets, where each label is a binary problem."""
-    scores, gradients, spare = workspace
+    scores, gradients, spare = workspace.scores, workspace.gradients, workspace.spare
     write_label_signs(targets, i, n_classes, spare)
     violations = 0
     for c in range(n_classes):
@@ -141,7 +141,7 @@ def compute_threshold_gradients(
     scheme: Scheme, targets: Targets, i: int, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
 ) -> int:
     """Write the gradients of label sets with a threshold: labels of the example ≻ threshold ≻ all others."""
-    scores, gradients, spare = workspace
+    scores, gradients, spare = workspace.scores, workspace.gradients, workspace.spare
     for c in range(n_classes + 1):
         spare[c] = 0.0
     spare[0] = 1.0
@@ -155,7 +155,7 @@ def compute_ranking_gradients(
     scheme: Scheme, targets: Targets, i: int, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
 ) -> int:
     """Write the gradients of the preferences of the example."""
-    scores, gradients, spare = workspace
+    scores, gradients, spare = workspace.scores, workspace.gradients, workspace.spare
     for k in range(n_classes * n_classes):
         spare[k] = 0.0
     for k in range(targets.starts[i], targets.starts[i + 1], 2):
@@ -170,7 +170,7 @@ def compute_tree_gradients(
     scheme: Scheme, targets: Targets, i: int, loss: Any, norm: float, n_classes: int, workspace: MulticlassWorkspace
 ) -> int:
     """Write the gradients of a tree: the class of the example ≻ all others, by the sums along their paths."""
-    scores, gradients, spare = workspace
+    scores, gradients, spare = workspace.scores, workspace.gradients, workspace.spare
     score_classes(scheme, loss, scores, n_classes, spare)
     class_gradients, y = spare[n_classes:], targets.classes[i]
     violations = compute_margin_gradients(scheme.update, loss, norm, spare, n_classes, y, class_gradients)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from novikoff._compiled.jit import compiled, compiled_shared
 from novikoff.core.cursor import sample_weight
 from novikoff.core.losses import loss_value, mistake_margin
+from novikoff.core.multiclass.calibration import calibrate_multiclass
 from novikoff.core.multiclass.decoding import is_wrong
 from novikoff.core.multiclass.gradients import compute_gradients, write_label_signs
 from novikoff.core.multiclass.online_ensembles import count_members, is_misclassified
@@ -40,7 +41,15 @@ from novikoff.core.updaters.base import (
     norm,
 )
 from novikoff.data.rows import Rows, indices_sorted, row_sq_norm
-from novikoff.ledger import LedgerCounters, count_example, count_loss, count_mistake, count_sample_weight, count_update
+from novikoff.ledger import (
+    CALIBRATED_NEXT,
+    LedgerCounters,
+    count_example,
+    count_loss,
+    count_mistake,
+    count_sample_weight,
+    count_update,
+)
 
 # Entries of ColumnCounters.counts.
 N_CLASSES, NEW_CLASS_EXAMPLES, VIOLATIONS = 0, 1, 2
@@ -193,6 +202,23 @@ def step_multiclass(
     if not (scores_in_range and energy * sq_norm < largest):
         return False
     t = count_example(counters, radius_factor(scheme, n_classes) * effective_sq_norm(updater, sq_norm))
+    if t == counters.counts[CALIBRATED_NEXT]:
+        calibrate_multiclass(
+            scheme,
+            loss,
+            updater,
+            rows,
+            targets,
+            i,
+            weight,
+            stride,
+            n_classes_before,
+            columns_needed(scheme, n_classes_before),
+            t,
+            column_counters,
+            workspace,
+            counters,
+        )
     column_counters.counts[N_CLASSES] = n_classes
     column_counters.counts[NEW_CLASS_EXAMPLES] += n_classes > n_classes_before
     column_counters.counts[VIOLATIONS] += violations

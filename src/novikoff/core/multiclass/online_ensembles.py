@@ -46,7 +46,7 @@ def compute_one_member_gradients(
 ) -> int:
     """Write the gradients of the columns of member m, which learns the example `times` times; return the number of
     wrong ones."""
-    scores, gradients, _ = workspace
+    scores, gradients = workspace.scores, workspace.gradients
     violations = 0
     for c in range(n_classes):
         column, target = c * scheme.members + m, one_vs_rest_target(y, c)

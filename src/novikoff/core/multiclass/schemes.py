@@ -63,11 +63,14 @@ class Targets(NamedTuple):
 
 
 class MulticlassWorkspace(NamedTuple):
-    """Buffers for one example: a score and a gradient for each column, and spare numbers for the scheme."""
+    """Buffers for one example: a score and a gradient for each column, spare numbers for the scheme, and numbers for
+    calibrating."""
 
     scores: NDArray[np.float64]
     gradients: NDArray[np.float64]
     spare: NDArray[np.float64]
+    calibration: NDArray[np.float64]
+    """The scores of columns by the hypothesis that predicts, then the spare numbers that `score_classes` takes."""
 
 
 class ColumnCounters(NamedTuple):

@@ -20,6 +20,7 @@ example x = x_t with the gradient g:
 | `bias_sq_norm`      | the term of the bias in ‖x‖²     | bias²                                   |
 | `final_weight`      | w_j of the hypothesis after t    | w_j                                     |
 | `final_bias`        | b of the hypothesis after t      | `final_weight` of slot 0                |
+| `predicted_score`   | s of the hypothesis after t      | by `final_weight`                       |
 
 Bodies are inlined into the loop, so that a default costs nothing.
 """
@@ -165,6 +166,20 @@ def final_weight(updater: Updater, j: int, t: int) -> float:
 def final_bias(updater: Updater, j: int, t: int) -> float:
     """Return the constant term of that hypothesis, from the weight of the bias, which is in slot j."""
     return final_weight(updater, j, t)
+
+
+@generic
+def predicted_score(updater: Updater, rows: RowView, i: int, last_score: float, tie: float, t: int) -> float:
+    """Return the score of row i by the hypothesis that predicts after t steps; `last_score` is s of the last weights.
+
+    The terms are added one after another, so that zeros make no difference.
+    """
+    total = 0.0
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        x = np.float64(get_unchecked(rows.values, k))
+        if is_term(rows, x):
+            total += x * final_weight(updater, weight_slot(rows, i, k), t)
+    return total + updater.bias * final_bias(updater, bias_slot(rows), t)
 
 
 # --- Functions made of them ---

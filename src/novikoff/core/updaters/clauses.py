@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff.core.updaters.base import accepts_row, max_sq_norm, score, update, values_in_range
+from novikoff.core.updaters.base import accepts_row, max_sq_norm, predicted_score, score, update, values_in_range
 from novikoff.data.rows import Rows, clear_row, dot_and_sq_norm, scatter_row
 from novikoff.errors import InputError
 from novikoff.schema import FEATURES, REAL, SLOTS, ArraySpec, Entries, IndexInto, NotNaN, Schema
@@ -96,6 +96,11 @@ def score_clauses(updater: Clauses, rows: Rows, i: int) -> float:
 @accepts_row.of(Clauses)
 def _accepts_row_clauses(updater: Clauses, rows: Rows, i: int) -> bool:
     return values_in_range(rows, i, 1.0, 1.0)
+
+
+@predicted_score.of(Clauses)
+def _predicted_score_clauses(updater: Clauses, rows: Rows, i: int, last_score: float, tie: float, t: int) -> float:
+    return last_score
 
 
 @score.of(Clauses)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.core.updaters.base import accepts_row, final_weight, score, update, values_in_range
+from novikoff.core.updaters.base import accepts_row, final_weight, predicted_score, score, update, values_in_range
 from novikoff.data.rows import Rows, dot_and_sq_norm, end_term, first_term, weight_slot
 from novikoff.schema import FEATURES, REAL, SLOTS, ArraySpec, Constraint, Entries, IndexInto, NotNaN, Schema
 
@@ -56,6 +56,11 @@ def build_literals(slots: int, dtype: Any) -> Literals:
 @accepts_row.of(Literals)
 def _accepts_row_literals(updater: Literals, rows: Rows, i: int) -> bool:
     return values_in_range(rows, i, 1.0, 1.0)
+
+
+@predicted_score.of(Literals)
+def _predicted_score_literals(updater: Literals, rows: Rows, i: int, last_score: float, tie: float, t: int) -> float:
+    return last_score
 
 
 @score.of(Literals)

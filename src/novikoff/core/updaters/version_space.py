@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
-from novikoff.core.updaters.base import accepts_row, max_sq_norm, score, update, values_in_range
+from novikoff.core.updaters.base import accepts_row, max_sq_norm, predicted_score, score, update, values_in_range
 from novikoff.data.rows import Rows, clear_row, dot_and_sq_norm, scatter_row
 from novikoff.errors import InputError
 from novikoff.schema import MAX_COUNT, REAL, SLOTS, ArraySpec, Entries, IndexInto, NotNaN, Schema
@@ -159,6 +159,11 @@ def count_errors(updater: VersionSpace, rows: Rows, labels: NDArray[np.int8], er
 @accepts_row.of(VersionSpace)
 def _accepts_row_version_space(updater: VersionSpace, rows: Rows, i: int) -> bool:
     return updater.boolean == 0.0 or values_in_range(rows, i, 1.0, 1.0)
+
+
+@predicted_score.of(VersionSpace)
+def _predicted_score_version_space(updater: VersionSpace, rows: Rows, i: int, last_score: float, tie: float, t: int) -> float:
+    return last_score
 
 
 @score.of(VersionSpace)

@@ -28,7 +28,7 @@ from novikoff.core.averaging import averaged_weight, step_power
 from novikoff.core.losses import HINGE, SQUARED_HINGE, Loss, gradient
 from novikoff.core.updaters.adagrad import AdaGrad
 from novikoff.core.updaters.arow import ArowState
-from novikoff.core.updaters.base import effective_sq_norm, final_bias, final_weight, score, update
+from novikoff.core.updaters.base import effective_sq_norm, final_bias, final_weight, predicted_score, score, update
 from novikoff.data.rows import Rows, ScaledRow, end_term, first_term, row_sq_norm, weight_slot
 from novikoff.schema import INFINITY, MAX_COUNT, REAL, SLOTS, ArraySpec, Constraint, InRange, NotNaN, Schema
 
@@ -292,6 +292,13 @@ def _score_weighted_majority(updater: WeightedMajority, rows: Rows, i: int) -> t
     s = clear if votes >= against else -max(unclear, MIN_VOTE)
     notes[PREDICTED] = 1.0 if votes >= against else -1.0
     return s, sq_norm + updater.bias * updater.bias
+
+
+@predicted_score.of(WeightedMajority)
+def _predicted_score_weighted_majority(
+    updater: WeightedMajority, rows: Rows, i: int, last_score: float, tie: float, t: int
+) -> float:
+    return last_score
 
 
 @update.of(WeightedMajority)

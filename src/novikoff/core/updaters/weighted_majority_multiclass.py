@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled
 from novikoff.core.losses import HINGE, PERCEPTRON_LOSS, SQUARED_HINGE, Loss
+from novikoff.core.multiclass.calibration import write_predicted_scores
 from novikoff.core.multiclass.pairwise_gradients import pair_gradient
 from novikoff.core.multiclass.schemes import MulticlassWorkspace
 from novikoff.core.multiclass.weight_matrix import ColumnUpdate, score_example, update_columns
@@ -28,6 +29,7 @@ from novikoff.core.updaters.weighted_majority import (
     AROW_MEAN,
     FEATURE_SCALE,
     MEMBER_PREDICTIONS,
+    MIN_VOTE,
     N_MEMBERS,
     N_SCORES,
     N_STEPS,
@@ -50,6 +52,9 @@ from novikoff.core.updaters.weighted_majority import (
 )
 from novikoff.data.rows import Rows, ScaledRow, end_term, first_term, weight_slot
 
+SMALLEST_STEP = 2.0**-52
+"""The relative distance from 1 to the next number."""
+
 
 @compiled
 def scores_offset(spare: NDArray[np.float64], stride: int) -> int:
@@ -61,7 +66,8 @@ def scores_offset(spare: NDArray[np.float64], stride: int) -> int:
 def _score_example_weighted_majority(
     updater: WeightedMajority, rows: Rows, i: int, stride: int, n_columns: int, workspace: MulticlassWorkspace
 ) -> None:
-    """Write the votes for each class."""
+    """Write the score of each class: the sum of its scores by the members, each times the member's vote. The class with
+    the most votes has the highest score: it changes places with the class that had."""
     scale_example(updater, rows, i, stride)
     notes, at, start = workspace.spare, scores_offset(workspace.spare, stride), first_term(rows, i)
     for k in range(at, len(notes)):
@@ -83,11 +89,70 @@ def _score_example_weighted_majority(
         updater.notes[MEMBER_PREDICTIONS + member] = best
         if n_columns > 0:
             workspace.scores[best] += updater.scalars[VOTES + member]
-    winner = 0
-    for c in range(1, n_columns):
-        if workspace.scores[c] > workspace.scores[winner]:
-            winner = c
+    winner = argmax(workspace.scores, n_columns)
     updater.notes[PREDICTED] = winner
+    write_graded_scores(updater, n_columns, notes, at, stride, workspace.scores)
+    if n_columns > 0:
+        move_highest_score(workspace.scores, argmax(workspace.scores, n_columns), winner)
+
+
+@compiled
+def move_highest_score(scores: NDArray[np.float64], best: int, winner: int) -> None:
+    """Exchange the highest score, that of class `best`, with that of the winner; of two equal ones, make it higher."""
+    if best != winner:
+        highest = scores[best]
+        if scores[winner] == highest:
+            highest += abs(highest) * SMALLEST_STEP + MIN_VOTE
+        scores[best] = scores[winner]
+        scores[winner] = highest
+
+
+@compiled
+def write_graded_scores(
+    updater: WeightedMajority,
+    n_columns: int,
+    notes: NDArray[np.float64],
+    at: int,
+    stride: int,
+    scores: NDArray[np.float64],
+) -> None:
+    """Write Σ vote·z_c over the members for each class c, z_c the member's score less its mean over the classes."""
+    for c in range(n_columns):
+        scores[c] = 0.0
+    for member in range(N_MEMBERS):
+        mean = 0.0
+        for c in range(n_columns):
+            mean += member_score(updater, member, notes, at + c, stride)
+        mean /= n_columns
+        for c in range(n_columns):
+            z = member_score(updater, member, notes, at + c, stride) - mean
+            scores[c] += updater.scalars[VOTES + member] * z
+
+
+@compiled
+def argmax(scores: NDArray[np.float64], count: int) -> int:
+    """Return the first class with the highest score; 0 if there is no class."""
+    best = 0
+    for c in range(1, count):
+        if scores[c] > scores[best]:
+            best = c
+    return best
+
+
+@write_predicted_scores.of(WeightedMajority)
+def _write_predicted_scores_weighted_majority(
+    updater: WeightedMajority,
+    rows: Rows,
+    i: int,
+    stride: int,
+    n_columns: int,
+    tie: float,
+    times: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    for c in range(n_columns):
+        out[c] = scores[c]
 
 
 @compiled

@@ -118,13 +118,14 @@ class TableFormat(Format):
     def bits_used(self) -> int | None:
         return self.hash_bits
 
-    @property
+    @cached_property
     def features(self) -> list[int]:
         """The columns that are features."""
         return [c for c in range(len(self.names)) if self.column_type(c) != SKIPPED]
 
-    @property
+    @cached_property
     def feature_columns(self) -> list[str]:
+        """Their names."""
         return [self.names[c] for c in self.features]
 
     def column_type(self, column: int) -> int:
