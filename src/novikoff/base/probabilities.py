@@ -76,7 +76,7 @@ def pause_calibration(ledger: Ledger) -> None:
 def resume_calibration(ledger: Ledger) -> None:
     """Calibrate by the next examples of the schedule, if there is a calibration."""
     if len(ledger.book.calibration):
-        ledger.book.counts[CALIBRATED_NEXT] = next_calibrated_example(ledger.examples)
+        ledger.book.counts[CALIBRATED_NEXT] = next_calibrated_example.function(ledger.examples)
 
 
 def restart_calibration(ledger: Ledger) -> None:
