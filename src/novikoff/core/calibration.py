@@ -11,13 +11,13 @@ predicts: an average where the learner averages. Scoring it costs more than a st
 examples calibrates (core/stratified_schedule.py), of the first pass only: later passes have seen the labels.
 
 Predict   p = σ(θ·x)
-Update    A ← f·A + (1 − f)·I + κ·p(1−p)·x xᵀ,  θ ← θ − (p − y)·A⁻¹x, y 0 or 1; A₀ = I, θ₀ = (0, 1, 0)
+Update    A ← f·A + (1 − f)·λI + κ·p(1−p)·x xᵀ,  θ ← θ − (p − y)·A⁻¹x, y 0 or 1; A₀ = λI, θ₀ = (0, 1, 0)
           f = (t + 1)/(t + 1 + FORGETTING) after t examples: recent scores are those of better weights
           an example of weight c has c times the gradient, the curvature and FORGETTING
-Bound     Σ ℓ(θ_t) − Σ ℓ(u) ≤ ½‖u − θ₀‖² + ½ Σ (p_t − y_t)² x_tᵀA_t⁻¹x_t, for every sequence of calibrated examples and
+Bound     Σ ℓ(θ_t) − Σ ℓ(u) ≤ ½λ‖u − θ₀‖² + ½ Σ (p_t − y_t)² x_tᵀA_t⁻¹x_t, for every sequence of calibrated examples and
           every u with |x_t·(u − θ_t)| ≤ D for all t; ℓ is the log-loss, κ = 2(e^−D + D − 1)/D², D = 2
 Source    Platt 1999; Hazan, Agarwal and Kale 2007 (online Newton step). The curvature of the logistic loss falls at
-          most as e^−|d| at distance d (Bach 2010), so ℓ(u) ≥ ℓ(θ) + ∇ℓ·(u − θ) + ½κ·p(1−p)·(x·(u − θ))². As A ⪰ I,
+          most as e^−|d| at distance d (Bach 2010), so ℓ(u) ≥ ℓ(θ) + ∇ℓ·(u − θ) + ½κ·p(1−p)·(x·(u − θ))². As A ⪰ λI,
           forgetting makes ‖u − θ‖ in the norm of A smaller, so that the sum telescopes as without it. With many classes
           p(1−p)·x xᵀ is Σ_c p_c·x_c x_cᵀ − x̄ x̄ᵀ, x̄ = Σ_c p_c·x_c, and (p − y)·x is x̄ − x_y.
 
@@ -38,10 +38,13 @@ MAX_DISTANCE = 2.0
 """D: the regret bound is for parameters u whose log-odds differ from those of the predictions by at most this much."""
 CURVATURE = 2.0 * (math.exp(-MAX_DISTANCE) + MAX_DISTANCE - 1.0) / MAX_DISTANCE**2
 """κ"""
+RIDGE = 0.1
+"""λ"""
 FORGETTING = 5.0
 """The k-th of t examples has a share of about (k/t)^FORGETTING in A and in the root mean square."""
 MAX_LINEAR_SCORE = 8.0
 """Up to this multiple of their root mean square, scores count in full."""
+LOG_2, MIN_SLOPE = math.log(2.0), 2.0**-20
 MAX_CALIBRATED_SCORE = 1e150
 """Larger scores do not calibrate: their squares would overflow."""
 INTERCEPT, SLOPE, LOG_SLOPE, A00, A01, A02, A11, A12, A22, SQUARES, WEIGHT, TOTAL_WEIGHT, REGRET = range(13)
@@ -51,7 +54,7 @@ FULLY_CALIBRATED_EXAMPLES, STRATA_PER_OCTAVE, MAX_STRATUM_EXAMPLES = 1024, 1024,
 """The schedule of the calibrated examples."""
 NEXT_BELOW_HALF, NEXT_ABOVE_HALF = math.nextafter(0.5, 0.0), math.nextafter(0.5, 1.0)
 
-MAX_PARAMETER = 1e100
+MAX_PARAMETER, MIN_DIAGONAL = 1e100, 0.5 * RIDGE
 CALIBRATION_SCHEMA = Schema(
     {
         "state": ArraySpec(
@@ -62,12 +65,12 @@ CALIBRATION_SCHEMA = Schema(
                     calibration_intercept=(-MAX_PARAMETER, MAX_PARAMETER),
                     calibration_slope=(-MAX_PARAMETER, MAX_PARAMETER),
                     calibration_log_slope=(-MAX_PARAMETER, MAX_PARAMETER),
-                    calibration_a00=(0.5, MAX_PARAMETER),
+                    calibration_a00=(MIN_DIAGONAL, MAX_PARAMETER),
                     calibration_a01=(-MAX_PARAMETER, MAX_PARAMETER),
                     calibration_a02=(-MAX_PARAMETER, MAX_PARAMETER),
-                    calibration_a11=(0.5, MAX_PARAMETER),
+                    calibration_a11=(MIN_DIAGONAL, MAX_PARAMETER),
                     calibration_a12=(-MAX_PARAMETER, MAX_PARAMETER),
-                    calibration_a22=(0.5, MAX_PARAMETER),
+                    calibration_a22=(MIN_DIAGONAL, MAX_PARAMETER),
                     calibration_squares=(0.0, INFINITY),
                     calibration_weight=(0.0, INFINITY),
                     calibration_total_weight=(0.0, INFINITY),
@@ -86,12 +89,13 @@ def build_calibration() -> NDArray[np.float64]:
     >>> state = build_calibration()
     >>> for score, sign in [(2.0, 1.0), (-1.0, -1.0), (1.5, 1.0), (-2.0, -1.0)] * 10:
     ...     update_calibration(state, score, sign, 1.0)
-    >>> predict_probability(state, 2.0) > 0.9, predict_probability(state, -1.0) < 0.1
+    >>> predict_agreeing_probability(state, 2.0, 1.0) > 0.9, predict_agreeing_probability(state, -1.0, 1.0) < 0.1
     (True, True)
     """
     state = buffers.zeros(STATE_SIZE)
-    for entry in (SLOPE, A00, A11, A22):
-        state[entry] = 1.0
+    state[SLOPE] = 1.0
+    for entry in (A00, A11, A22):
+        state[entry] = RIDGE
     return state
 
 
@@ -156,18 +160,18 @@ def update_calibration(state: NDArray[np.float64], score: float, y: float, weigh
     r = log_feature(z)
     p = sigmoid(state[INTERCEPT] + state[SLOPE] * z + state[LOG_SLOPE] * r)
     curvature, kept = weight * CURVATURE * (p * (1.0 - p)), keep_share(state, weight)
-    state[A00] = kept * state[A00] + (1.0 - kept) + curvature
+    state[A00] = kept * state[A00] + (1.0 - kept) * RIDGE + curvature
     state[A01] = kept * state[A01] + curvature * z
     state[A02] = kept * state[A02] + curvature * r
-    state[A11] = kept * state[A11] + (1.0 - kept) + curvature * z * z
+    state[A11] = kept * state[A11] + (1.0 - kept) * RIDGE + curvature * z * z
     state[A12] = kept * state[A12] + curvature * z * r
-    state[A22] = kept * state[A22] + (1.0 - kept) + curvature * r * r
+    state[A22] = kept * state[A22] + (1.0 - kept) * RIDGE + curvature * r * r
 
-    # v = A⁻¹x by A = LDLᵀ. As A ⪰ I, no pivot is below 1; rounding could make it so.
+    # v = A⁻¹x by A = LDLᵀ. As A ⪰ λI, no pivot is below λ; rounding could make it so.
     l10, l20 = state[A01] / state[A00], state[A02] / state[A00]
-    d1 = max(1.0, state[A11] - l10 * state[A01])
+    d1 = max(RIDGE, state[A11] - l10 * state[A01])
     l21 = (state[A12] - l20 * state[A01]) / d1
-    d2 = max(1.0, state[A22] - l20 * state[A02] - l21 * l21 * d1)
+    d2 = max(RIDGE, state[A22] - l20 * state[A02] - l21 * l21 * d1)
     y1 = z - l10
     y2 = r - l20 - l21 * y1
     v2 = y2 / d2
@@ -186,23 +190,27 @@ def update_calibration(state: NDArray[np.float64], score: float, y: float, weigh
 
 
 @compiled
-def is_monotone(state: NDArray[np.float64]) -> bool:
-    """Return whether the log-odds grow with the score."""
+def monotone_slopes(state: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the factors of z and of its logarithm; where the log-odds would not grow with the score, a factor of z
+    alone, with the same effect at z = 1, or else a small one."""
     a, b = state[SLOPE], state[LOG_SLOPE]
-    return a + b > 0.0 and a + b / (1.0 + MAX_LINEAR_SCORE) > 0.0
+    if a + b > 0.0 and a + b / (1.0 + MAX_LINEAR_SCORE) > 0.0:
+        return a, b
+    return max(a + LOG_2 * b, MIN_SLOPE), 0.0
 
 
 @compiled
 def softmax_scores(state: NDArray[np.float64], scores: NDArray[np.float64], count: int, out: NDArray[np.float64]) -> None:
     """Write the probabilities of `count` classes for their scores. They are in the order of the scores."""
-    mean, unit, monotone = 0.0, score_unit(state), is_monotone(state)
+    mean, unit = 0.0, score_unit(state)
+    slope, log_slope = monotone_slopes(state)
     for c in range(count):
         mean += scores[c]
     mean /= count
     largest = -math.inf
     for c in range(count):
         z = shorten_score((scores[c] - mean) * unit)
-        out[c] = state[SLOPE] * z + state[LOG_SLOPE] * log_feature(z) if monotone else z
+        out[c] = slope * z + log_slope * log_feature(z)
         largest = max(largest, out[c])
     total = 0.0
     for c in range(count):
@@ -238,12 +246,12 @@ def update_softmax_calibration(
         if c == y:
             own_z, own_r = z, r
     curvature, kept = weight * CURVATURE, keep_share(state, weight)
-    state[A11] = kept * state[A11] + (1.0 - kept) + curvature * max(0.0, zz - mean_z * mean_z)
+    state[A11] = kept * state[A11] + (1.0 - kept) * RIDGE + curvature * max(0.0, zz - mean_z * mean_z)
     state[A12] = kept * state[A12] + curvature * (zr - mean_z * mean_r)
-    state[A22] = kept * state[A22] + (1.0 - kept) + curvature * max(0.0, rr - mean_r * mean_r)
+    state[A22] = kept * state[A22] + (1.0 - kept) * RIDGE + curvature * max(0.0, rr - mean_r * mean_r)
     g1, g2 = weight * (mean_z - own_z), weight * (mean_r - own_r)
     l21 = state[A12] / state[A11]
-    d2 = max(1.0, state[A22] - l21 * state[A12])
+    d2 = max(RIDGE, state[A22] - l21 * state[A12])
     y2 = g2 - l21 * g1
     v2 = y2 / d2
     state[REGRET] += 0.5 * (g1 * g1 / state[A11] + y2 * y2 / d2)
@@ -297,4 +305,4 @@ def bound_regret(state: NDArray[np.float64], intercept: float, slope: float, log
     """Return the bound on the log-loss of the calibrated examples, beyond that of these fixed parameters; see the head
     of this file."""
     squares = intercept * intercept + (slope - 1.0) * (slope - 1.0) + log_slope * log_slope
-    return 0.5 * squares + float(state[REGRET])
+    return 0.5 * RIDGE * squares + float(state[REGRET])

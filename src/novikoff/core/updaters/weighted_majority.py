@@ -47,6 +47,8 @@ AROW_LAST, AROW_MEAN, ADAGRAD_LAST, ADAGRAD_MEAN, PERCEPTRON_LAST = 0, 1, 2, 3, 
 N_SCORES = 5
 SQ_LENGTH, SCALED_SQ_NORM, SCALED_BIAS, PREDICTED, MEMBER_PREDICTIONS, ADAGRAD_MAX_ABS = 5, 6, 7, 8, 9, 13
 N_NOTES = ADAGRAD_MAX_ABS + 1
+OUTVOTED_SHARE = 2.0**-20
+"""The factor of a sum of scores whose sign is that of the fewer votes."""
 MIN_VOTE = 1e-300  # a score or a vote that is not 0 is not to become 0
 
 
@@ -274,23 +276,28 @@ def update_votes(updater: WeightedMajority, y: float, is_known_label: bool) -> N
 
 @score.of(WeightedMajority)
 def _score_weighted_majority(updater: WeightedMajority, rows: Rows, i: int) -> tuple[float, float]:
-    """Return the side with more votes, and the mean confidence of the members that vote for it."""
+    """Return Σ vote·z over the members, z the member's score, with the sign of the side that has more votes.
+
+    Where the sum has the other sign, its size says little: it is made small.
+    """
     sq_norm, notes = row_sq_norm(rows, i), updater.notes
     if not sq_norm < math.inf:
         return 0.0, sq_norm
     scale_example(updater, rows, i, 1)
     score_example(updater, rows, i)
     finish_averages(updater, notes, 0, 1, 1)
-    votes, against, clear, unclear = 0.0, 0.0, 0.0, 0.0
+    votes, total = 0.0, 0.0
     for member in range(N_MEMBERS):
         z, vote = member_score(updater, member, notes, 0, 1), updater.scalars[VOTES + member]
-        notes[MEMBER_PREDICTIONS + member] = 1.0 if z >= 0.0 else -1.0
-        if z >= 0.0:
-            votes, clear = votes + vote, clear + vote * z
-        else:
-            against, unclear = against + vote, unclear - vote * z
-    s = clear if votes >= against else -max(unclear, MIN_VOTE)
-    notes[PREDICTED] = 1.0 if votes >= against else -1.0
+        side = 1.0 if z >= 0.0 else -1.0
+        notes[MEMBER_PREDICTIONS + member] = side
+        votes += side * vote
+        total += vote * z
+    winner = 1.0 if votes >= 0.0 else -1.0
+    notes[PREDICTED] = winner
+    s = total if total * winner > 0.0 else winner * OUTVOTED_SHARE * abs(total)
+    if s == 0.0 and winner < 0.0:
+        s = -MIN_VOTE
     return s, sq_norm + updater.bias * updater.bias
 
 
