@@ -44,6 +44,12 @@ def predict_scores(train: list[str], y: Any, test: list[str], *options: str) -> 
     return np.array([float(line.split()[0]) for line in said])
 
 
+def predict_probabilities(train: list[str], y: Any, test: list[str], *options: str) -> Any:
+    """Return the probability of each class for each row of the test part."""
+    said = _run_one_pass([f"{label + 1}{row}" for label, row in zip(y, train, strict=True)], test, "-p", *options)
+    return np.array([[float(pair.partition(":")[2]) for pair in line.split()] for line in said])
+
+
 def measure_progressive_loss(train: list[str], y: Any, *options: str) -> float:
     """Return the mean loss of predictions that were made before their labels were known."""
     with tempfile.TemporaryDirectory() as folder:
