@@ -1,4 +1,4 @@
-"""Log-loss and calibration of one pass with default settings, on real data sets: `python -m benchmarks.log_loss [SET …]`.
+"""Log-loss and calibration of one pass with default settings: `python -m benchmarks.log_loss [SET …]`.
 
 Peers get the help that a user would give them: the standardiser of scikit-learn is fitted to the training part, River's
 is online, and vw has enough bits. A row is the mean over three orders of the training part. The expected calibration

@@ -24,7 +24,16 @@ SCIKIT_LEARN = {
     "feature_names_in_",
 }
 WEIGHTS = {"coef_", "intercept_", "feature_importances_", "feature_std_"}
-ONLINE = {"learn_one", "predict_one", "score_one", "bounds", "describe", "ledger_", "mistake_rows_"}
+ONLINE = {
+    "learn_one",
+    "predict_one",
+    "predict_proba_one",
+    "score_one",
+    "bounds",
+    "describe",
+    "ledger_",
+    "mistake_rows_",
+}
 EFFECTIVE_SETTINGS = {"fit_intercept", "passes", "random_state", "shuffle", "tie", "estimator"}
 """Settings of the inner learner, and those that are the same for all models of a class."""
 SAMPLE_CHECK = {"sample_check"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, Self, final
+from typing import Any, Literal, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,8 @@ from novikoff.base.internals import (
     state_of,
 )
 from novikoff.base.model_lock import exclusive_lock, lock_free
-from novikoff.base.probabilities import explain_missing_probabilities, restart_calibration
+from novikoff.base.probabilities import explain_missing_probabilities
+from novikoff.core.calibration import start_calibration
 from novikoff.core.multiclass.loop import N_CLASSES, VIOLATIONS
 from novikoff.core.updaters.weighted_majority import (
     ADAGRAD_WEIGHT,
@@ -69,6 +70,9 @@ class Auto(BaseEstimator):
         α, from 0 to 0.1: the share of all votes that is redistributed evenly after a wrong prediction.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
+    class_weight : dict, "balanced" or None
+        Weights of examples by their label. "balanced" weighs an example of class c by n/(k·n_c), for n examples of k
+        classes so far, n_c of them of class c. None: all examples count alike.
     calibrate : bool
         Learn probabilities for predict_proba along with the weights.
     passes : int
@@ -113,6 +117,7 @@ class Auto(BaseEstimator):
         beta: float = 0.8,
         fixed_share: float = 0.001,
         fit_intercept: bool = True,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
@@ -121,6 +126,7 @@ class Auto(BaseEstimator):
         self.beta = beta
         self.fixed_share = fixed_share
         self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
         self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle
@@ -234,12 +240,16 @@ class Auto(BaseEstimator):
         """Return a score for each row, positive for classes_[1]; for more than two classes the votes for each."""
         return np.asarray(self._working_model().decision_function(X))
 
-    @available_if(lambda auto: explain_missing_probabilities(auto._inner_learner if auto._model is None else auto._model))
+    @available_if(
+        lambda auto: explain_missing_probabilities(auto._inner_learner if auto._model is None else auto._model)
+    )
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class for each row, in the order of classes_."""
         return np.asarray(self._working_model().predict_proba(X))
 
-    @available_if(lambda auto: explain_missing_probabilities(auto._inner_learner if auto._model is None else auto._model))
+    @available_if(
+        lambda auto: explain_missing_probabilities(auto._inner_learner if auto._model is None else auto._model)
+    )
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """Return the probability of each label for one example; empty before anything was learned."""
         return {} if self._model is None else self._model.predict_proba_one(x)
@@ -316,7 +326,8 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
         **{**vars(old), "labels": ClassLabels(old.labels.known()), "settings": run_settings_of(many)}
     )
     state.feature_sample = old.feature_sample.copy()
-    restart_calibration(state.ledger)
+    if len(state.ledger.book.calibration):
+        start_calibration(state.ledger)
     state.label_order = None if old.label_order is None else old.label_order.with_class_numbers()
     state.more[TWO_CLASS_EXAMPLES] = np.array([state.ledger.examples])
     state.ensure_columns(2)

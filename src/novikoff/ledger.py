@@ -70,6 +70,11 @@ class LedgerCounters(NamedTuple):
     sums: NDArray[np.float64]
     calibration: NDArray[np.float64]
     """The state of the calibration of probabilities (core/calibration.py); empty where there is none."""
+    class_weights: NDArray[np.float64]
+    """The weights of classes (core/class_weights.py); empty where there are none."""
+
+    def copy(self) -> LedgerCounters:
+        return LedgerCounters(self.counts.copy(), self.sums.copy(), self.calibration.copy(), self.class_weights.copy())
 
 
 @compiled
@@ -134,7 +139,9 @@ class Ledger:
 
     def __init__(self, counters: LedgerCounters | None = None) -> None:
         if counters is None:
-            counters = LedgerCounters(buffers.zeros(N_COUNTS, "int64"), buffers.zeros(3), buffers.zeros(0))
+            counters = LedgerCounters(
+                buffers.zeros(N_COUNTS, "int64"), buffers.zeros(3), buffers.zeros(0), buffers.zeros(0)
+            )
             counters.counts[STRIDE] = 1
             counters.counts[CALIBRATED_NEXT] = NEVER_CALIBRATED
         self.book = counters
@@ -196,7 +203,7 @@ class Ledger:
         return self.book.counts[FIRST_LISTED : FIRST_LISTED + int(self.book.counts[N_LISTED])].copy()
 
     def copy(self) -> Ledger:
-        return Ledger(LedgerCounters(*(array.copy() for array in self.book)))
+        return Ledger(self.book.copy())
 
     def as_dict(self) -> dict[str, Any]:
         return {

@@ -21,10 +21,11 @@ from novikoff import model_verifier
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.base import internals
+from novikoff.base.class_weights import counts_of_classes
 from novikoff.base.model_lock import shared_lock
 from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import OnlineClassifier
-from novikoff.base.probabilities import resume_calibration
+from novikoff.core.calibration import resume_calibration
 from novikoff.core.feature_sample import FeatureSample
 from novikoff.core.updaters.base import state_arrays
 from novikoff.data.names.feature_names import FeatureNames
@@ -248,6 +249,9 @@ def _run_to_header_and_tensors(
     tensors |= {"ledger.counts": _to_contiguous(counters.counts[:used]), "ledger.sums": counters.sums}
     if len(counters.calibration):
         tensors["calibration.state"] = counters.calibration
+    class_counts = counts_of_classes(state.ledger, state.labels)
+    if class_counts is not None:
+        tensors["class_counts.examples"] = class_counts
     if state.names is not None:
         tensors["names"] = as_text(list(state.names.columns))
     header = {
@@ -361,7 +365,8 @@ def _build_ledger(tensors: dict[str, NDArray[Any]]) -> Ledger:
     counts[CALIBRATED_NEXT] = NEVER_CALIBRATED
     calibration = tensors.get("calibration.state")
     found = buffers.zeros(0) if calibration is None else calibration
-    ledger = Ledger(LedgerCounters(counts, tensors["ledger.sums"], found))
+    class_weights = tensors.get("class_counts.examples", buffers.zeros(0))
+    ledger = Ledger(LedgerCounters(counts, tensors["ledger.sums"], found, class_weights))
     resume_calibration(ledger)
     return ledger
 

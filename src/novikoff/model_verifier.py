@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 from novikoff import ledger
 from novikoff._compiled.lazy_numpy import NDArray
 from novikoff.base import internals
+from novikoff.base.class_weights import BALANCED, class_weight_of
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.base.probabilities import probability_type_of
 from novikoff.core import feature_sample
 from novikoff.core.calibration import CALIBRATION_SCHEMA
+from novikoff.core.class_weights import CLASS_COUNTS_SCHEMA
 from novikoff.data.labels.binary_labels import ONE, SEVERAL, UNSEEN
 from novikoff.data.shuffle.permutation import ALGORITHM, MAX_SEED
 from novikoff.meta.batch_estimator import BatchEstimator
@@ -213,12 +215,15 @@ def verify_run(model: OnlineClassifier, header: dict[str, Any], tensors: Tensors
     slot_names = check_slot_names(read_json_tensor(tensors, "slot_names"), features)
     columns = internals.columns_in_file(model, labels)
     sizes = {"features": features, "classes": len(labels), "columns": columns, "slots": (features + 1) * columns}
+    sizes["listed labels"] = len(labels.listed())
     known = verify_arrays(ledger.LEDGER_SCHEMA, tensors, sizes, precision, "ledger.")
     known |= verify_arrays(internals.schema_of(model, features), tensors, sizes, precision, "updater.")
     for prefix, schema in internals.extra_schemas_of(model, features, tensors.keys()).items():
         known |= verify_arrays(schema, tensors, sizes, precision, prefix)
     if probability_type_of(model) == "calibrated" and "calibration.state" in tensors:
         known |= verify_arrays(CALIBRATION_SCHEMA, tensors, sizes, precision, "calibration.")
+    if class_weight_of(model) == BALANCED and "class_counts.examples" in tensors:
+        known |= verify_arrays(CLASS_COUNTS_SCHEMA, tensors, sizes, precision, "class_counts.")
     if internals.has_weights(model) and "sample.counts" in tensors:
         known |= verify_arrays(feature_sample.FEATURE_SAMPLE_SCHEMA, tensors, sizes, precision, "sample.")
     _check_no_extra_arrays(tensors, known | {"names", "slot_names"})

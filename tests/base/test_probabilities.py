@@ -16,8 +16,8 @@ from novikoff import (
     Auto,
     BalancedWinnow,
     Elimination,
-    Kesler,
     KernelPerceptron,
+    Kesler,
     LabelRanking,
     MarginPerceptron,
     MultiLabel,
@@ -93,7 +93,7 @@ def test_the_predicted_label_has_the_highest_probability(name: str) -> None:
     p = model.predict_proba(X)
     assert p.shape == (len(X), 2)
     assert np.abs(p.sum(axis=1) - 1.0).max() < 1e-15
-    assert ((0.0 <= p) & (p <= 1.0)).all()
+    assert ((p >= 0.0) & (p <= 1.0)).all()
     assert (model.classes_[p.argmax(axis=1)] == model.predict(X)).all()
 
 
@@ -212,7 +212,13 @@ def test_the_logistic_loss_needs_no_calibration() -> None:
 
 @pytest.mark.parametrize(
     "model",
-    [Elimination(), LabelRanking(), OnlineToBatch(Perceptron()), Auto(calibrate=False), OneVsAll(AROW(calibrate=False))],
+    [
+        Elimination(),
+        LabelRanking(),
+        OnlineToBatch(Perceptron()),
+        Auto(calibrate=False),
+        OneVsAll(AROW(calibrate=False)),
+    ],
 )
 def test_models_without_probabilities_say_so(model: Any) -> None:
     assert not hasattr(model, "predict_proba")

@@ -76,11 +76,19 @@ class SlowCalibration:
         z = float(shorten(np.array(score * self.unit())))
         return np.array([1.0, z, np.sign(z) * np.log(1.0 + abs(z))])
 
+    def slopes(self):
+        """The factors of z and of its logarithm with which probabilities grow with the score."""
+        a, b = self.theta[1:]
+        if a + b <= 0.0 or a + b / (1.0 + MAX_LINEAR_SCORE) <= 0.0:
+            return max(a + math.log(2.0) * b, 2.0**-20), 0.0
+        return a, b
+
     def predict(self, score):
-        return 1.0 / (1.0 + np.exp(-self.theta @ self.features(score)))
+        return 1.0 / (1.0 + np.exp(-np.array([self.theta[0], *self.slopes()]) @ self.features(score)))
 
     def update(self, score, sign, weight):
-        x, p = self.features(score), self.predict(score)
+        x = self.features(score)
+        p = 1.0 / (1.0 + np.exp(-self.theta @ x))
         self.learn((p - (sign > 0)) * x, p * (1.0 - p) * np.outer(x, x), weight, score * score)
 
     # Many classes
@@ -91,9 +99,7 @@ class SlowCalibration:
 
     def predict_classes(self, scores):
         x = self.class_features(scores)
-        a, b = self.theta[1:]
-        if a + b <= 0.0 or a + b / (1.0 + MAX_LINEAR_SCORE) <= 0.0:
-            a, b = max(a + math.log(2.0) * b, 2.0**-20), 0.0
+        a, b = self.slopes()
         odds = a * x[1] + b * x[2]
         e = np.exp(odds - odds.max())
         return e / e.sum()
@@ -115,7 +121,9 @@ def predict(state, score):
 def test_probabilities_are_those_of_the_definition(stream):
     state, slow = build_calibration(), SlowCalibration()
     for score, sign, weight in stream:
-        wanted = max(slow.predict(score), NEXT_ABOVE_HALF) if score >= 0.0 else min(slow.predict(score), NEXT_BELOW_HALF)
+        wanted = (
+            max(slow.predict(score), NEXT_ABOVE_HALF) if score >= 0.0 else min(slow.predict(score), NEXT_BELOW_HALF)
+        )
         assert predict(state, score) == pytest.approx(wanted, rel=1e-6, abs=1e-10)
         update_calibration(state, score, sign, weight)
         slow.update(score, sign, weight)
@@ -158,6 +166,14 @@ def test_the_regret_bound_holds_for_parameters_within_its_distance(stream, inter
         update_calibration(state, score, sign, weight)
         if distance <= MAX_DISTANCE:
             assert mine - theirs <= bound_regret(state, intercept, slope, log_slope) + 1e-9 * (1.0 + mine)
+
+
+@given(STREAMS, SCORES, SCORES)
+def test_probabilities_grow_with_the_score(stream, low, high):
+    state, (low, high) = build_calibration(), sorted((low, high))
+    for example in stream:
+        update_calibration(state, *example)
+    assert predict(state, low) <= predict(state, high)
 
 
 @given(STREAMS, st.integers(0, 60))
@@ -204,7 +220,8 @@ def test_probabilities_do_not_depend_on_the_unit_of_the_scores():
 def test_probabilities_become_calibrated(intercept, slope):
     """Labels follow a logistic model. With 15 bins of 1000 examples the error of a perfect calibration is about 0.01:
     the mean of |observed − p| is at most √(2/π)·0.5/√1000 = 0.0126 in a bin, to which the error of the parameters adds
-    less than 0.01. The seed is fixed. The probabilities are those before the sign of the score keeps them on its side of ½."""
+    less than 0.01. The seed is fixed. The probabilities are those before the sign of the score
+    keeps them on its side of ½."""
     rng, state, found = np.random.default_rng(2), build_calibration(), []
     scores = rng.normal(size=20_000)
     labels = rng.random(20_000) < 1.0 / (1.0 + np.exp(-intercept - slope * scores))

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from novikoff._compiled.lazy_numpy import ArrayLike
+from novikoff.base.class_weights import to_weights_by_name
 from novikoff.base.model_lock import ModelLock, shared_lock, wrap_methods
 from novikoff.data import validation
 from novikoff.errors import InputError, build_not_fitted_error
@@ -189,8 +190,8 @@ def is_same_setting(a: Any, b: Any) -> bool:
 
 
 def to_plain_setting(value: Any) -> Any:
-    """Return a NumPy number or array as Python numbers and lists."""
-    return value.tolist() if hasattr(value, "tolist") else value
+    """Return a NumPy number or array as Python numbers and lists, and weights of labels by the texts of the labels."""
+    return value.tolist() if hasattr(value, "tolist") else to_weights_by_name(value)
 
 
 def check_positive(**settings: float) -> None:

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.base.class_weights import check_weighted_labels
 from novikoff.base.model_state import ModelState
-from novikoff.base.probabilities import pause_calibration, resume_calibration
+from novikoff.core.calibration import pause_calibration, resume_calibration
 from novikoff.data.feature_limit import MIN_FEATURES_ADDED, build_batch_too_wide_error, check_isolated_indices
 from novikoff.data.labels.binary_labels import build_one_vs_rest_labels
 from novikoff.data.labels.label_order import LabelOrder
@@ -121,6 +122,8 @@ class FileTrainer:
         state = self._require_state()
         self.label_order = None
         resume_calibration(state.ledger)
+        if not self.resumed:
+            check_weighted_labels(self.model, state.labels)
         if self.reading.row_filter is not None and self.reading.names is not None:
             # The last rows may be held out, and still have added names to the dictionary.
             self.model._ensure_capacity(state, len(self.reading.names))

@@ -14,14 +14,16 @@ from typing import Any, ClassVar, Self
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
 from novikoff.base import fitted, probabilities, scoring
+from novikoff.base.class_weights import check_class_weight, check_weighted_labels, prepare_class_weights
 from novikoff.base.conditional_method import available_if
 from novikoff.base.estimator import BaseEstimator, check_bool, check_positive_int, check_seed
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.model_state import HASH_FEATURES_ADVICE, ModelState, bytes_per_slot
-from novikoff.base.raw_rows import encode_raw_batch, prepare_first_batch, score_raw_rows, undo_new_features
+from novikoff.base.raw_rows import encode_raw_batch, score_raw_rows, undo_new_features
 from novikoff.base.row_checks import build_stop_error, check_valid_rows, check_writeable
 from novikoff.base.row_training import IN_GIVEN_ORDER, RowOrders, learn_passes
 from novikoff.base.single_example import learn_as_batch
+from novikoff.core.calibration import start_calibration
 from novikoff.core.feature_sample import FeatureSample
 from novikoff.core.updaters.base import resize_updater
 from novikoff.data import validation
@@ -29,6 +31,7 @@ from novikoff.data.canonical_rows import for_each_canonical_block, list_sparse_b
 from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.data.names.feature_names import FeatureNames
+from novikoff.data.raw.batches import prepare_first_batch
 from novikoff.data.rows import Rows, Sparse, count_rows, slice_rows
 from novikoff.data.shuffle.permutation import describe_shuffle, permutation
 from novikoff.errors import InputError
@@ -168,6 +171,8 @@ class OnlineClassifier(BaseEstimator, ABC):
         weights = validation.validate_sample_weight(sample_weight, batch.examples)
         known = None if classes is None else self._empty_labels().named(classes)
         codes, labels = self._encode_labels(y, batch.examples, known)
+        if self._weighs_classes():
+            check_weighted_labels(self, labels)
         state = self._build_state(batch.features, batch.rows.values.dtype, batch.names, labels)
         state.reading = batch.reading
         mistakes = self._learn(state, batch.rows, codes, weights, self._orders(state, batch.examples))
@@ -242,6 +247,8 @@ class OnlineClassifier(BaseEstimator, ABC):
     ) -> int:
         """Learn these rows once; return how many were taken. `known` says that a reader has checked them: sparse rows
         are canonical then, up to the first with a zero, which the loop refuses."""
+        if self._weighs_classes():
+            prepare_class_weights(self, state.ledger, state.labels)
         done = self._run_loop(state, rows, signs, weights, True) if known and isinstance(rows, Sparse) else 0
         if done == len(signs):
             return done
@@ -339,6 +346,8 @@ class OnlineClassifier(BaseEstimator, ABC):
         settings = self.get_params()
         truths = ("average", "calibrate", "fit_intercept", "shuffle")
         check_bool(**{name: settings[name] for name in truths if name in settings})
+        if settings.get("class_weight") is not None:
+            check_class_weight(settings["class_weight"])
         check_seed(random_state=self.random_state)
         self._check_settings()
 
@@ -349,12 +358,23 @@ class OnlineClassifier(BaseEstimator, ABC):
         known = FeatureNames(names) if names else None
         sample, settings = self._fresh_sample(dtype), self._run_settings()
         precision = buffers.dtype(dtype)
-        ledger = probabilities.build_ledger(self)
+        ledger = self._build_ledger()
         return ModelState(updater, ledger, labels, features, known, precision, settings, feature_sample=sample)
+
+    def _build_ledger(self) -> Ledger:
+        """Return the ledger of a run with no examples, with a calibration if the settings want one."""
+        ledger = Ledger()
+        if self._is_calibrated():
+            start_calibration(ledger)
+        return ledger
 
     def _fresh_sample(self, dtype: Any) -> FeatureSample:
         """Return an empty sample of the features, in the given precision."""
         return FeatureSample(dtype) if self._spec().has_weights else FeatureSample.never()
+
+    def _weighs_classes(self) -> bool:
+        """Return whether examples are weighed by their class."""
+        return getattr(self._inner_learner, "class_weight", None) is not None
 
     def _run_settings(self) -> dict[str, Any]:
         """Return the settings that determine the run: all except those of fit alone."""
@@ -486,6 +506,11 @@ class OnlineClassifier(BaseEstimator, ABC):
         known = self.classes_
         positive = scores >= 0.0 if TIE_SIGNS[self.tie] > 0.0 else scores > 0.0
         return known[positive.astype(np.intp)] if len(known) == 2 else np.repeat(known, len(scores))
+
+    def _is_calibrated(self) -> bool:
+        """Return whether the settings want probabilities that are calibrated online."""
+        wanted = self._has_probabilities and getattr(self._inner_learner, "calibrate", False)
+        return bool(wanted and not self._scores_are_log_odds())
 
     def _scores_are_log_odds(self) -> bool:
         """Return whether scores are estimates of log-odds as they are."""

@@ -11,13 +11,11 @@ from typing import Any, Literal
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.core.calibration import (
     TOTAL_WEIGHT,
-    build_calibration,
-    next_calibrated_example,
     write_class_probabilities,
     write_logistic_probabilities,
     write_probabilities,
 )
-from novikoff.ledger import CALIBRATED_NEXT, NEVER_CALIBRATED, Ledger
+from novikoff.ledger import Ledger
 
 ProbabilityType = Literal["none", "logistic", "calibrated"]
 """How scores become probabilities: not at all, by the logistic function, or by a calibration."""
@@ -30,7 +28,7 @@ def probability_type_of(model: Any) -> ProbabilityType:
         return "none"
     if model._scores_are_log_odds():
         return "logistic"
-    return "calibrated" if getattr(model._inner_learner, "calibrate", False) else "none"
+    return "calibrated" if model._is_calibrated() else "none"
 
 
 def explain_missing_probabilities(model: Any) -> str | None:
@@ -56,36 +54,6 @@ def explain_missing_calibration(ledger: Ledger) -> str | None:
     return None
 
 
-# --- Calibration of a run ---
-
-
-def build_ledger(model: Any) -> Ledger:
-    """Return the ledger of a run with no examples, with a calibration if the settings of the model want one."""
-    ledger = Ledger()
-    if probability_type_of(model) == "calibrated":
-        ledger.book = ledger.book._replace(calibration=build_calibration())
-        resume_calibration(ledger)
-    return ledger
-
-
-def pause_calibration(ledger: Ledger) -> None:
-    """Calibrate by no further example: in a later pass their labels have been seen."""
-    ledger.book.counts[CALIBRATED_NEXT] = NEVER_CALIBRATED
-
-
-def resume_calibration(ledger: Ledger) -> None:
-    """Calibrate by the next examples of the schedule, if there is a calibration."""
-    if len(ledger.book.calibration):
-        ledger.book.counts[CALIBRATED_NEXT] = next_calibrated_example.function(ledger.examples)
-
-
-def restart_calibration(ledger: Ledger) -> None:
-    """Forget the calibration of a run whose scores change their scale, and calibrate by its next examples."""
-    if len(ledger.book.calibration):
-        ledger.book = ledger.book._replace(calibration=build_calibration())
-        resume_calibration(ledger)
-
-
 # --- Predicting ---
 
 
@@ -99,7 +67,9 @@ def to_binary_probabilities(model: Any, scores: NDArray[np.float64], tie: float)
     if probability_type_of(model) == "logistic":
         write_logistic_probabilities(np.ascontiguousarray(scores), tie, positive)
     else:
-        write_probabilities(model._require_fitted().ledger.book.calibration, np.ascontiguousarray(scores), tie, positive)
+        write_probabilities(
+            model._require_fitted().ledger.book.calibration, np.ascontiguousarray(scores), tie, positive
+        )
     found[:, 0], found[:, 1] = 1.0 - positive, positive
     return found
 

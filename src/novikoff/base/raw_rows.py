@@ -8,8 +8,7 @@ from typing import Any
 
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.data import validation
-from novikoff.data.names.feature_names import FeatureNames
-from novikoff.data.rows import Dense, Rows, Sparse, count_rows
+from novikoff.data.raw.batches import encode_batch
 from novikoff.errors import InputError
 
 
@@ -45,25 +44,7 @@ def encode_raw_batch(state: Any, X: Any) -> validation.ValidatedBatch | None:
     encoding = _find_encoding(state)
     if encoding is None or not encoding.accepts(unwrap_rows(X)):
         return None
-    return _encode_batch(encoding, unwrap_rows(X), state.names, state.kind)
-
-
-def _encode_batch(encoding: Any, X: Any, names: FeatureNames | None, dtype: Any) -> validation.ValidatedBatch:
-    """Encode rows for learning; new names are added."""
-    from novikoff.data.raw.encoding import concatenate_rows
-
-    parts, features = list[Rows](), 0
-    for batch in encoding.batches(X, names, learns=True):
-        values, features = batch.rows.values.astype(dtype), max(features, batch.features)
-        if isinstance(batch.rows, Dense):
-            parts.append(Dense(values, batch.rows.width))
-        else:
-            starts, indices = batch.rows.starts.copy(), batch.rows.indices.copy()
-            parts.append(Sparse(starts, indices, values))
-    rows = concatenate_rows(parts)
-    if count_rows(rows) == 0:
-        raise InputError("There are no rows to learn from.")
-    return validation.ValidatedBatch(rows, count_rows(rows), features, None)
+    return encode_batch(encoding, unwrap_rows(X), state.names, state.kind)
 
 
 def unwrap_rows(X: Any) -> Any:
@@ -71,24 +52,6 @@ def unwrap_rows(X: Any) -> Any:
     from novikoff.data.raw.table import RawRows
 
     return X.X if isinstance(X, RawRows) else X
-
-
-def prepare_first_batch(X: Any, *, warns: bool = False) -> validation.ValidatedBatch:
-    """Return the rows to which a model is fitted. Raw rows (texts, dicts, frames with texts) are encoded, and the
-    settings of their encoding are returned with them."""
-    from novikoff.data.raw.table import infer_encoding, is_raw
-
-    if not is_raw(X):
-        return validation.validate_batch(X)
-    from novikoff.data.raw.encoding import Encoding
-
-    rows, settings = infer_encoding(X, warns=warns)
-    encoding = Encoding(settings)
-    grows, columns = encoding.grows, encoding.writer.format.columns
-    names = FeatureNames() if grows else None
-    batch = _encode_batch(encoding, rows, names, np.dtype("float32"))
-    known = list(names.columns) if names is not None else columns
-    return batch._replace(names=known, features=len(known) if grows and known else batch.features, reading=settings)
 
 
 @contextmanager

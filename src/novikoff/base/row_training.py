@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.base.model_state import ModelState
-from novikoff.base.probabilities import pause_calibration, resume_calibration
 from novikoff.base.row_checks import build_overflow_error
+from novikoff.core.calibration import pause_calibration, resume_calibration
 from novikoff.data.rows import Rows
 from novikoff.data.shuffle.gather import gather_blocks, gather_codes
 

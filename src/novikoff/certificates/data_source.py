@@ -15,7 +15,6 @@ import numpy as np
 
 from novikoff.base import internals
 from novikoff.base.online_classifier import OnlineClassifier
-from novikoff.base.raw_rows import prepare_first_batch
 from novikoff.certificates.measure import SignedBatch, canonicalize_batches
 from novikoff.data import validation
 from novikoff.data.canonical_rows import to_sparse
@@ -23,6 +22,7 @@ from novikoff.data.formats.base import ReadOptions
 from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.label_encoding import BinaryLabelEncoder
 from novikoff.data.load_all import load_examples
+from novikoff.data.raw.batches import prepare_first_batch
 from novikoff.data.reader import DataReader, is_builtin
 from novikoff.data.rows import Rows
 from novikoff.data.shuffle.external import Shuffler, get_recorded_seed

@@ -32,6 +32,7 @@ from novikoff._compiled import buffers
 from novikoff._compiled.jit import compiled, compiled_read_only, compiled_read_only_with_gil, compiled_shared
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.core.stratified_schedule import next_sampled_example
+from novikoff.ledger import CALIBRATED_NEXT, NEVER_CALIBRATED, Ledger
 from novikoff.schema import INFINITY, ArraySpec, Entries, Schema
 
 MAX_DISTANCE = 2.0
@@ -133,10 +134,21 @@ def sigmoid(log_odds: float) -> float:
 
 
 @compiled
+def monotone_slopes(state: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the factors of z and of its logarithm; where the log-odds would not grow with the score, a factor of z
+    alone, with the same effect at z = 1, or else a small one."""
+    a, b = state[SLOPE], state[LOG_SLOPE]
+    if a + b > 0.0 and a + b / (1.0 + MAX_LINEAR_SCORE) > 0.0:
+        return a, b
+    return max(a + LOG_2 * b, MIN_SLOPE), 0.0
+
+
+@compiled
 def predict_probability(state: NDArray[np.float64], score: float) -> float:
-    """Return the probability of the positive class for a score."""
+    """Return the probability of the positive class for a score; it grows with the score."""
     z = shorten_score(score * score_unit(state))
-    return sigmoid(state[INTERCEPT] + state[SLOPE] * z + state[LOG_SLOPE] * log_feature(z))
+    slope, log_slope = monotone_slopes(state)
+    return sigmoid(state[INTERCEPT] + slope * z + log_slope * log_feature(z))
 
 
 @compiled
@@ -190,17 +202,9 @@ def update_calibration(state: NDArray[np.float64], score: float, y: float, weigh
 
 
 @compiled
-def monotone_slopes(state: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the factors of z and of its logarithm; where the log-odds would not grow with the score, a factor of z
-    alone, with the same effect at z = 1, or else a small one."""
-    a, b = state[SLOPE], state[LOG_SLOPE]
-    if a + b > 0.0 and a + b / (1.0 + MAX_LINEAR_SCORE) > 0.0:
-        return a, b
-    return max(a + LOG_2 * b, MIN_SLOPE), 0.0
-
-
-@compiled
-def softmax_scores(state: NDArray[np.float64], scores: NDArray[np.float64], count: int, out: NDArray[np.float64]) -> None:
+def softmax_scores(
+    state: NDArray[np.float64], scores: NDArray[np.float64], count: int, out: NDArray[np.float64]
+) -> None:
     """Write the probabilities of `count` classes for their scores. They are in the order of the scores."""
     mean, unit = 0.0, score_unit(state)
     slope, log_slope = monotone_slopes(state)
@@ -306,3 +310,23 @@ def bound_regret(state: NDArray[np.float64], intercept: float, slope: float, log
     of this file."""
     squares = intercept * intercept + (slope - 1.0) * (slope - 1.0) + log_slope * log_slope
     return 0.5 * RIDGE * squares + float(state[REGRET])
+
+
+# --- The calibration of a run ---
+
+
+def start_calibration(ledger: Ledger) -> None:
+    """Calibrate by the next examples of a run, from a calibration that has seen none."""
+    ledger.book = ledger.book._replace(calibration=build_calibration())
+    resume_calibration(ledger)
+
+
+def pause_calibration(ledger: Ledger) -> None:
+    """Calibrate by no further example: in a later pass their labels have been seen."""
+    ledger.book.counts[CALIBRATED_NEXT] = NEVER_CALIBRATED
+
+
+def resume_calibration(ledger: Ledger) -> None:
+    """Calibrate by the next examples of the schedule, if there is a calibration."""
+    if len(ledger.book.calibration):
+        ledger.book.counts[CALIBRATED_NEXT] = next_calibrated_example.function(ledger.examples)

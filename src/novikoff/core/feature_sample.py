@@ -1,9 +1,9 @@
 """The spread of every feature, estimated from a sample of the examples: what `feature_std_` and importances come from.
 
 Which examples are sampled depends on their number t in the run alone (core/stratified_schedule.py). The weight of one
-is the square root of the size of its stratum, rounded down to a power of 2. Equal weights would be the most precise where the data does
-not change in the course of the run, and weights equal to the size have no bias where it does; with this one the
-second half of a run has a quarter to a third of the total weight.
+is the square root of the size of its stratum, rounded down to a power of 2. Equal weights would be the most precise
+where the data does not change in the course of the run, and weights equal to the size have no bias where it does; with
+this one the second half of a run has a quarter to a third of the total weight.
 
 The moments of a feature are kept for its values other than 0, as sums of x − s and (x − s)² with s the first of these
 values: so no digits are lost where the mean is large. Zeros are counted in when the deviation is read. Where there are

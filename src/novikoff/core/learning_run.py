@@ -109,8 +109,7 @@ class LearningRun(NamedTuple):
         return n_rows, reached, True
 
     def copy(self) -> LearningRun:
-        counters = LedgerCounters(*(array.copy() for array in self.counters))
-        return self._replace(updater=copy_updater(self.updater), counters=counters)
+        return self._replace(updater=copy_updater(self.updater), counters=self.counters.copy())
 
     def restore(self, backup: LearningRun) -> None:
         """Write the copy back, in place."""

@@ -8,6 +8,7 @@ from novikoff._compiled.jit import compiled, compiled_not_inlined, compiled_read
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.dot import unpack_block
 from novikoff.core.calibration import MAX_CALIBRATED_SCORE, next_calibrated_example, update_calibration
+from novikoff.core.class_weights import class_weight, count_class
 from novikoff.core.cursor import NO_ROW, LookAhead, may_drop_zeros, sample_weight, score_row
 from novikoff.core.feature_sample import NEXT, Moments, has_capacity, record_row
 from novikoff.core.losses import gradient, loss_value
@@ -201,6 +202,7 @@ def learn(
             if not is_valid_row(updater, rows, i):
                 return i
             continue
+        weight *= class_weight(counters.class_weights, int(y > 0.0))
         s, sq_norm, ahead = score_row(updater, rows, i, len(labels), counters, ahead)
         outcome = step_scored(loss, updater, rows, i, s, sq_norm, y, weight, tie, counters)
         if outcome == REJECTED and may_drop_zeros(i, zero_rows):
@@ -209,6 +211,7 @@ def learn(
         if outcome == REJECTED:
             return i
         count_sample_weight(counters, weight)
+        count_class(counters.class_weights, int(y > 0.0))
     return len(labels)
 
 
@@ -227,6 +230,17 @@ class StepContext(NamedTuple):
     moments: Moments
 
 
+@compiled
+def step_single(s: StepContext, rows: Rows, y: float) -> int:
+    """Learn the example in row 0, without a sample weight of its own; return as `step` does."""
+    weight = class_weight(s.book.class_weights, int(y > 0.0))
+    outcome = step(s.rule, s.updater, rows, 0, y, weight, s.tie, s.book)
+    if outcome >= 0:
+        count_sample_weight(s.book, weight)
+        count_class(s.book.class_weights, int(y > 0.0))
+    return outcome
+
+
 @compiled_with_gil
 def learn_one_dense(block: Any, like: Any, x: NDArray[np.floating], y: float) -> int:
     """Learn one example, given as the values of all features.
@@ -242,7 +256,7 @@ def learn_one_dense(block: Any, like: Any, x: NDArray[np.floating], y: float) ->
     sampled = s.book.counts[EXAMPLES] + 1 == s.moments.clock[NEXT]
     if sampled and not has_capacity(s.moments, x.size, s.features + 1):
         return NEEDS_SLOW_PATH
-    outcome = step(s.rule, s.updater, rows, 0, y, 1.0, s.tie, s.book)
+    outcome = step_single(s, rows, y)
     if sampled and outcome >= 0:
         record_row(s.moments, rows, 0, s.book.counts[EXAMPLES])
     if outcome == REJECTED:
@@ -282,7 +296,7 @@ def learn_one_sparse(
     sampled = s.book.counts[EXAMPLES] + 1 == s.moments.clock[NEXT]
     if sampled and not has_capacity(s.moments, starts[1], s.features + 1):
         return NEEDS_SLOW_PATH
-    outcome = step(s.rule, s.updater, rows, 0, y, 1.0, s.tie, s.book)
+    outcome = step_single(s, rows, y)
     if sampled and outcome >= 0:
         record_row(s.moments, rows, 0, s.book.counts[EXAMPLES])
     if outcome == REJECTED:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from novikoff.auto import Auto
+from novikoff.base.class_weights import BALANCED, class_weight_of
 from novikoff.base.estimator import check_positive_int
 from novikoff.base.internals import build_unfitted, build_updater, check_settings, inner_learner_of
 from novikoff.base.online_classifier import OnlineClassifier
@@ -52,6 +53,11 @@ def prepare_model(learner: Any, rounds: int) -> Any:
         raise InputError(
             f"A distributed run makes one pass over the data in each round. Set rounds, and leave out"
             f" passes={inner.passes!r}."
+        )
+    if class_weight_of(inner) == BALANCED:
+        raise InputError(
+            'class_weight="balanced" counts the classes of one stream, and shards are learned side by side: give a'
+            " weight for each label."
         )
     model = build_unfitted(learner)
     inner_learner_of(model).passes = int(rounds)

@@ -322,7 +322,7 @@ def _decode_partial(
     """Return the parts of a message, the inverse of `_encode_partial`."""
     header, tensors = decode_arrays(part)
     ledgers = [
-        Ledger(LedgerCounters(tensors[f"counts.{k}"], tensors[f"sums.{k}"], np.zeros(0)))
+        Ledger(LedgerCounters(tensors[f"counts.{k}"], tensors[f"sums.{k}"], np.zeros(0), np.zeros(0)))
         for k in range(header["ledgers"])
     ]
     groups: dict[str, dict[str, Any]] = {group: {} for group in WeightDelta._fields}

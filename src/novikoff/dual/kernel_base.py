@@ -11,16 +11,11 @@ from numpy.typing import NDArray
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import TIE_SIGNS, OnlineClassifier
-from novikoff.base.probabilities import (
-    build_ledger,
-    pause_calibration,
-    resume_calibration,
-    to_binary_probabilities,
-    to_class_probabilities,
-)
+from novikoff.base.probabilities import to_binary_probabilities, to_class_probabilities
 from novikoff.base.raw_rows import encode_example
 from novikoff.base.row_training import IN_GIVEN_ORDER, RowOrders
 from novikoff.base.single_example import build_row, parse_terms
+from novikoff.core.calibration import pause_calibration, resume_calibration
 from novikoff.core.kernel.expansion import (
     LAST,
     MEAN,
@@ -95,7 +90,7 @@ class KernelClassifier(OnlineClassifier):
         known, dtype = FeatureNames(names) if names else None, np.dtype(dtype)
         labels = GrowingLabels(labels) if isinstance(labels, BinaryLabels) else labels
         dual = build_empty_expansion(features, dtype, panels=False)
-        state = KernelState(dual, build_ledger(self), labels, features, known, dtype, self._run_settings())
+        state = KernelState(dual, self._build_ledger(), labels, features, known, dtype, self._run_settings())
         if labels.told:
             state.widen(labels.told)
             state.dual.counts[N_CLASSES] = labels.told

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal, final
+from typing import Any, Literal, final
 
 from novikoff.base.estimator import SampleWeightMixin, check_choice, check_range
 from novikoff.base.learner_spec import LearnerSpec
@@ -47,6 +47,9 @@ class AROW(SampleWeightMixin, LinearClassifier):
         What a score of exactly 0 predicts: positive or negative.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
+    class_weight : dict, "balanced" or None
+        Weights of examples by their label. "balanced" weighs an example of class c by n/(k·n_c), for n examples of k
+        classes so far, n_c of them of class c. None: all examples count alike.
     calibrate : bool
         Learn probabilities for predict_proba along with the weights.
     passes : int
@@ -72,6 +75,7 @@ class AROW(SampleWeightMixin, LinearClassifier):
         averaging_power: float = 6.0,
         tie: Literal["positive", "negative"] = "positive",
         fit_intercept: bool = True,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
@@ -82,6 +86,7 @@ class AROW(SampleWeightMixin, LinearClassifier):
         self.averaging_power = averaging_power
         self.tie = tie
         self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
         self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle

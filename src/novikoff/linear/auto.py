@@ -15,7 +15,7 @@ Source    Littlestone and Warmuth, The weighted majority algorithm, 1994; Herbst
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, Literal, final
 
 from novikoff.base.estimator import SampleWeightMixin, check_range
 from novikoff.base.learner_spec import LearnerSpec
@@ -55,6 +55,9 @@ class BinaryAuto(SampleWeightMixin, LinearClassifier):
         α, from 0 to 0.1: the share of all votes that is redistributed evenly after a wrong prediction.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
+    class_weight : dict, "balanced" or None
+        Weights of examples by their label. "balanced" weighs an example of class c by n/(k·n_c), for n examples of k
+        classes so far, n_c of them of class c. None: all examples count alike.
     calibrate : bool
         Learn probabilities for predict_proba along with the weights.
     passes : int
@@ -80,6 +83,7 @@ class BinaryAuto(SampleWeightMixin, LinearClassifier):
         beta: float = 0.8,
         fixed_share: float = 0.001,
         fit_intercept: bool = True,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
@@ -88,6 +92,7 @@ class BinaryAuto(SampleWeightMixin, LinearClassifier):
         self.beta = beta
         self.fixed_share = fixed_share
         self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
         self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle

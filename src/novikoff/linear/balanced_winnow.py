@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import final
+from typing import Any, Literal, final
 
 from novikoff.base.estimator import SampleWeightMixin, check_above_one, check_finite, check_non_negative
 from novikoff.base.learner_spec import LearnerSpec
@@ -48,6 +48,9 @@ class BalancedWinnow(SampleWeightMixin, LinearClassifier):
         Predict with the average of all hypotheses instead of the last one.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
+    class_weight : dict, "balanced" or None
+        Weights of examples by their label. "balanced" weighs an example of class c by n/(k·n_c), for n examples of k
+        classes so far, n_c of them of class c. None: all examples count alike.
     calibrate : bool
         Learn probabilities for predict_proba along with the weights.
     passes : int
@@ -73,6 +76,7 @@ class BalancedWinnow(SampleWeightMixin, LinearClassifier):
         margin: float = 0.0,
         average: bool = False,
         fit_intercept: bool = True,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
@@ -83,6 +87,7 @@ class BalancedWinnow(SampleWeightMixin, LinearClassifier):
         self.margin = margin
         self.average = average
         self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
         self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle

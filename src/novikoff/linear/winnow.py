@@ -60,6 +60,9 @@ class Winnow(SampleWeightMixin, LinearClassifier):
         Give each feature x a companion 1 − x, so that a negated feature can be part of the target.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
+    class_weight : dict, "balanced" or None
+        Weights of examples by their label. "balanced" weighs an example of class c by n/(k·n_c), for n examples of k
+        classes so far, n_c of them of class c. None: all examples count alike.
     calibrate : bool
         Learn probabilities for predict_proba along with the weights.
     passes : int
@@ -88,6 +91,7 @@ class Winnow(SampleWeightMixin, LinearClassifier):
         average: bool = False,
         negations: bool = False,
         fit_intercept: bool = False,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
@@ -101,6 +105,7 @@ class Winnow(SampleWeightMixin, LinearClassifier):
         self.average = average
         self.negations = negations
         self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
         self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle

@@ -21,8 +21,8 @@ from novikoff.base.internals import check_settings, column_bounds_of, inner_lear
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.model_lock import lock_free
 from novikoff.base.model_state import ModelState
-from novikoff.base.probabilities import build_ledger, explain_missing_probabilities, to_class_probabilities
 from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.base.probabilities import explain_missing_probabilities, to_class_probabilities
 from novikoff.base.raw_rows import encode_example
 from novikoff.base.scoring import copy_scratch
 from novikoff.base.single_example import build_row, parse_known_terms
@@ -161,7 +161,7 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         updater = self._spec().build_updater(features + 1, dtype)
         state = MulticlassState(
             updater,
-            build_ledger(self),
+            self._build_ledger(),
             labels,
             features,
             known,

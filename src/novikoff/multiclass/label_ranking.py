@@ -16,6 +16,7 @@ from typing import Any, Literal, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.class_weights import refuse_class_weight
 from novikoff.base.estimator import check_choice
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.core.multiclass.pairwise_gradients import UPDATE_NAMES
@@ -143,6 +144,7 @@ class LabelRanking(MulticlassClassifier):
         check_choice(UPDATE_NAMES, update=self.update)
 
     def _check_learner(self) -> None:
+        refuse_class_weight(self, "an example has several labels")
         check_preference_learner(self, self.update)
 
     def _scheme(self, classes: ClassLabels) -> Scheme:

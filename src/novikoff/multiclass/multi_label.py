@@ -18,9 +18,10 @@ from typing import Any, Literal, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.class_weights import refuse_class_weight
 from novikoff.base.estimator import check_choice
-from novikoff.base.probabilities import to_label_probabilities
 from novikoff.base.online_classifier import TIE_SIGNS, OnlineClassifier
+from novikoff.base.probabilities import to_label_probabilities
 from novikoff.core.multiclass.pairwise_gradients import UPDATE_NAMES
 from novikoff.core.multiclass.schemes import BINARY_RELEVANCE, NO_INDICES, THRESHOLDED_LABELS, Scheme, Targets
 from novikoff.data import validation
@@ -131,6 +132,7 @@ class MultiLabel(MulticlassClassifier):
         check_choice(("each", *UPDATE_NAMES), update=self.update)
 
     def _check_learner(self) -> None:
+        refuse_class_weight(self, "an example has several labels")
         if self.update == "each":
             check_column_learner(self)
         else:

@@ -18,6 +18,7 @@ from typing import Any, Literal, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from novikoff.base.class_weights import refuse_class_weight
 from novikoff.base.estimator import check_choice
 from novikoff.base.file_training import EncodedBatch, FileTrainer
 from novikoff.base.internals import (
@@ -130,6 +131,7 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
         check_settings(self._inner_learner)
         check_choice(UPDATE_NAMES, update=self.update)
         check_preference_learner(self, self.update)
+        refuse_class_weight(self, "documents have grades, not classes")
 
     def _spec(self) -> LearnerSpec:
         inner = spec_of(self._inner_learner)

@@ -65,6 +65,9 @@ class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
     init_scale : float
         Initial weights of the inputs are between −init_scale and init_scale; those of higher layers lie in
         ±2√(6/(units below + above)).
+    class_weight : dict, "balanced" or None
+        Weights of examples by their label. "balanced" weighs an example of class c by n/(k·n_c), for n examples of k
+        classes so far, n_c of them of class c. None: all examples count alike.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -97,6 +100,7 @@ class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
         learning_rate: float = 0.3,
         batch_size: int = 1,
         init_scale: float = 0.5,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
@@ -107,6 +111,7 @@ class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.init_scale = init_scale
+        self.class_weight = class_weight
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.base import internals
+from novikoff.base.class_weights import refuse_class_weight
 from novikoff.base.estimator import check_choice
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.linear_classifier import LinearClassifier
@@ -192,6 +193,7 @@ class OnlineToBatch(MetaEstimator, LinearClassifier):
 
     def _check_learner(self) -> None:
         inner = self._inner_learner
+        refuse_class_weight(self, "its guarantee is for examples that count alike")
         if internals.is_multiclass(inner):
             raise InputError(
                 f"OnlineToBatch takes binary learners with a weight vector, such as Perceptron(), not {inner!r}."

@@ -251,8 +251,9 @@ def add_learner_settings(parser: argparse.ArgumentParser, name: str) -> None:
 def _parsing_of(hint: Any, setting: str) -> dict[str, Any]:
     """Return how argparse parses a setting of this type."""
     words, numeric = _split_alternatives(hint)
-    if get_origin(hint) is tuple:
-        return {"type": _parse_integers, "metavar": "N,N,…"}
+    for part in (hint, *get_args(hint)):
+        if get_origin(part) in PARSING_OF_COLLECTIONS:
+            return PARSING_OF_COLLECTIONS[get_origin(part)]
     if hint is bool:
         return {"action": argparse.BooleanOptionalAction}
     if words and not numeric:
@@ -270,6 +271,32 @@ def _parse_integers(text: str) -> tuple[int, ...]:
 
 
 _parse_integers.__name__ = "list of whole numbers"  # argparse shows it in its message
+
+
+def parse_class_weight(text: str) -> dict[str, float] | str:
+    """Return weights of labels, of a text such as ham:1,spam:5, or the word balanced.
+
+    >>> parse_class_weight("ham:1,spam:5")
+    {'ham': 1.0, 'spam': 5.0}
+    """
+    if text == "balanced":
+        return text
+    weights = dict[str, float]()
+    for part in text.split(","):
+        label, separator, weight = part.rpartition(":")
+        if not separator or not label or label in weights:
+            raise argparse.ArgumentTypeError(f"expected balanced, or LABEL:WEIGHT,LABEL:WEIGHT, got {text!r}")
+        try:
+            weights[label] = float(weight)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"the weight of {label} must be a number, got {weight!r}") from None
+    return weights
+
+
+PARSING_OF_COLLECTIONS: dict[Any, dict[str, Any]] = {
+    dict: {"type": parse_class_weight, "metavar": "LABEL:WEIGHT,…|balanced"},
+    tuple: {"type": _parse_integers, "metavar": "N,N,…"},
+}
 
 
 def _split_alternatives(hint: Any) -> tuple[tuple[str, ...], bool]:

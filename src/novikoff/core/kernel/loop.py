@@ -206,7 +206,7 @@ def calibrate_kernel(
         in_range &= abs(scores[c]) < MAX_CALIBRATED_SCORE
     if in_range and len(scores) == 1:
         update_calibration(counters.calibration, scores[0], column_target(y, 0, 1), weight)
-    elif in_range and 1 < n_classes and y < n_classes:
+    elif in_range and n_classes > 1 and y < n_classes:
         update_softmax_calibration(counters.calibration, scores, n_classes, y, weight, scratch[3])
 
 
@@ -236,8 +236,10 @@ def step_kernel(
     scratch: NDArray[np.float64],
     counters: LedgerCounters,
 ) -> int:
-    """Learn row i, of class y with these kernel values and scores; return LEARNED, OVER_BUDGET, or REJECTED with nothing
-    changed."""
+    """Learn row i, of class y with these kernel values and scores; return LEARNED, OVER_BUDGET or REJECTED.
+
+    A rejected row changes nothing.
+    """
     n_classes_before = expansion.counts[N_CLASSES]
     n_classes = max(n_classes_before, y + 1)
     is_update = needs_update(options, scores, y, n_classes)

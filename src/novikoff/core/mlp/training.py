@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled, compiled_read_only
+from novikoff.core.class_weights import class_weight, count_class
 from novikoff.core.cursor import sample_weight
 from novikoff.core.mlp.network import (
     N_CLASSES,
@@ -185,9 +186,11 @@ def learn_network(
             if not row_sq_norm(rows, i) < max_sq_norm(rows.values):
                 return i
             continue
+        weight *= class_weight(counters.class_weights, classes[i])
         if not step_network(net, rows, i, classes[i], weight, workspace, counters):
             return i
         count_sample_weight(counters, weight)
+        count_class(counters.class_weights, classes[i])
     return len(classes)
 
 

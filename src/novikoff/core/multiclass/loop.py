@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff._compiled.jit import compiled, compiled_shared
+from novikoff.core.class_weights import class_weight, count_class
 from novikoff.core.cursor import sample_weight
 from novikoff.core.losses import loss_value, mistake_margin
 from novikoff.core.multiclass.calibration import calibrate_multiclass
@@ -290,9 +291,12 @@ def learn_multiclass(
             if not is_valid_row(updater, rows, i):
                 return i
             continue
+        c = targets.classes[i] if len(counters.class_weights) else 0  # label sets have no weights of classes
+        weight *= class_weight(counters.class_weights, c)
         if not step_multiclass(
             scheme, loss, updater, rows, targets, i, weight, stride, column_counters, workspace, counters
         ):
             return i
         count_sample_weight(counters, weight)
+        count_class(counters.class_weights, c)
     return count

@@ -162,7 +162,9 @@ def _accepts_row_version_space(updater: VersionSpace, rows: Rows, i: int) -> boo
 
 
 @predicted_score.of(VersionSpace)
-def _predicted_score_version_space(updater: VersionSpace, rows: Rows, i: int, last_score: float, tie: float, t: int) -> float:
+def _predicted_score_version_space(
+    updater: VersionSpace, rows: Rows, i: int, last_score: float, tie: float, t: int
+) -> float:
     return last_score
 
 
