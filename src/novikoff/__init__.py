@@ -19,6 +19,8 @@ _HOME = {
     "verify": "certificates.verify",
     "evaluate": "evaluation.evaluate",
     "explain": "explanation",
+    "set_threshold": "decision_threshold",
+    "choose_threshold": "decision_threshold",
     "read": "data.read",
     "with_columns": "data.raw.table",
     "separable": "certificates.separability.decide",

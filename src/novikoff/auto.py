@@ -8,6 +8,7 @@ without changing any prediction (`to_multiclass`), and learning continues with a
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, Self, final
 
@@ -27,7 +28,7 @@ from novikoff.base.internals import (
 )
 from novikoff.base.model_lock import exclusive_lock, lock_free
 from novikoff.base.probabilities import explain_missing_probabilities
-from novikoff.core.calibration import start_calibration
+from novikoff.core.calibration import convert_to_classes
 from novikoff.core.multiclass.loop import N_CLASSES, VIOLATIONS
 from novikoff.core.updaters.weighted_majority import (
     ADAGRAD_WEIGHT,
@@ -38,7 +39,7 @@ from novikoff.core.updaters.weighted_majority import (
 )
 from novikoff.data import validation
 from novikoff.data.labels.class_labels import ClassLabels
-from novikoff.errors import ModelReplacedError, TooManyLabelsError, build_not_fitted_error
+from novikoff.errors import ModelReplacedError, TooManyLabelsError, build_not_fitted_error, find_user_stacklevel
 from novikoff.linear.auto import BinaryAuto
 from novikoff.multiclass.kesler import Kesler
 from novikoff.multiclass.state import MulticlassState
@@ -318,7 +319,7 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
     A weight w becomes w/2 in the column of the positive class and −w/2 in that of the negative one, so the
     difference of a member's two scores equals its old score. Both columns get the variances and sums of squares. The
     recorded size of scores becomes their variance over the columns: (z/2)² in place of z². The calibration of
-    probabilities begins again: the scores of classes have another scale.
+    probabilities is converted likewise.
     """
     many = Kesler(BinaryAuto(**model.get_params()))
     old = require_state(model).copy()
@@ -327,7 +328,7 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
     )
     state.feature_sample = old.feature_sample.copy()
     if len(state.ledger.book.calibration):
-        start_calibration(state.ledger)
+        convert_to_classes(state.ledger.book.calibration)
     state.label_order = None if old.label_order is None else old.label_order.with_class_numbers()
     state.more[TWO_CLASS_EXAMPLES] = np.array([state.ledger.examples])
     state.ensure_columns(2)
@@ -338,6 +339,12 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
         weights[:, column, signed] *= sign
         sums[:, column] *= sign
     updater.scalars[SCORE_SQUARES : SCORE_SQUARES + N_MEMBERS] /= 4.0
+    if state.threshold is not None:
+        warnings.warn(
+            "A third class has arrived: the decision threshold, which is for two classes, is dropped.",
+            stacklevel=find_user_stacklevel(),
+        )
+        state.threshold = None
     state.column_counters.counts[N_CLASSES], state.column_counters.counts[VIOLATIONS] = 2, state.ledger.mistakes
     state.column_counters.times[:2] = state.ledger.examples
     set_state(many, state)

@@ -40,7 +40,10 @@ class Contribution(NamedTuple):
 
 
 class MemberVote(NamedTuple):
-    """What one member of Auto says; the score is the sum of vote × score over the members of the winning side."""
+    """What one member of Auto says; the score is the sum of vote × score over the members.
+
+    Where the sum has not the sign of the side with more votes, its sign is turned and its size is made small.
+    """
 
     name: str
     vote: float
@@ -230,7 +233,7 @@ def _find_class(model: Any, classes: list[Any], label: Any) -> int:
 
 
 def _read_auto(model: BinaryAuto, row: Any, label: Any) -> _Linear:
-    """Return the score of Auto: the members of the winning side, each with its vote, are one linear function."""
+    """Return the score of Auto: the members, each with its vote, are one linear function."""
     state = internals.require_state(model)
     updater, out = copy_scratch(state.updater), np.zeros(1)
     score_rows_with_updater(updater, row, state.features + 1, True, out)
@@ -251,11 +254,12 @@ def _read_auto(model: BinaryAuto, row: Any, label: Any) -> _Linear:
         vote = float(scalars[votes.VOTES + k])
         counts = bool(notes[votes.MEMBER_PREDICTIONS + k] == notes[votes.PREDICTED])
         members.append(MemberVote(MEMBER_NAMES[k], vote, float(weights @ scaled), counts))
-        total += vote * weights if counts else 0.0
-    terms = total * scaled
+        total += vote * weights
+    score = float(out[0])
+    terms = total * scaled * (1.0 if float(total @ scaled) * score > 0.0 else -votes.OUTVOTED_SHARE)
     with np.errstate(divide="ignore", invalid="ignore"):
         in_units = np.where(row.values != 0.0, terms[1:] / row.values.astype(np.float64), 0.0)
-    return _turn_to(model, _Linear(float(terms[0]), in_units, None, None, float(out[0]), members), label)
+    return _turn_to(model, _Linear(float(terms[0]), in_units, None, None, score, members), label)
 
 
 def _score_unit(scalars: Numbers, member: int) -> float:

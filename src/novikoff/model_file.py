@@ -268,6 +268,8 @@ def _run_to_header_and_tensors(
         header["shuffle"] = state.shuffle
     if state.holdout is not None:
         header["holdout"] = state.holdout
+    if state.threshold is not None:
+        header["threshold"] = state.threshold._asdict()
     if state.slot_names:
         tensors["slot_names"] = as_text(sorted(state.slot_names.items()))
     return header, tensors
@@ -352,6 +354,7 @@ def _build_state(
         reading=verified.reading,
         shuffle=verified.shuffle,
         holdout=verified.holdout,
+        threshold=verified.threshold,
         slot_names=verified.slot_names,
         encoding=verified.encoding,
         feature_sample=FeatureSample.from_tensors(tensors, dtype, ledger.examples, features),

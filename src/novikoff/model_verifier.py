@@ -8,6 +8,7 @@ without reading or writing outside its arrays.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from novikoff import ledger
 from novikoff._compiled.lazy_numpy import NDArray
 from novikoff.base import internals
 from novikoff.base.class_weights import BALANCED, class_weight_of
+from novikoff.base.decision_threshold import DecisionThreshold
 from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.base.probabilities import probability_type_of
 from novikoff.core import feature_sample
@@ -62,6 +64,7 @@ class VerifiedHeader(NamedTuple):
     encoding: Any
     shuffle: dict[str, Any] | None
     holdout: dict[str, Any] | None
+    threshold: DecisionThreshold | None
 
 
 # --- The header ---
@@ -166,6 +169,23 @@ def check_holdout(header: dict[str, Any]) -> dict[str, Any] | None:
     return holdout
 
 
+def check_threshold(model: OnlineClassifier, header: dict[str, Any], tensors: Tensors) -> DecisionThreshold | None:
+    if header.get("threshold") is None:
+        return None
+    if not internals.decides_by_score(model):
+        raise SchemaError("threshold", "left out of a model that does not decide by one score", "there")
+    found = check_dict("threshold", header["threshold"])
+    value, scale = found.get("value"), found.get("scale")
+    if set(found) != set(DecisionThreshold._fields) or scale not in ("probability", "score"):
+        raise SchemaError("threshold", "a record of value, scale (probability or score) and rule", shorten(found))
+    if not isinstance(value, float) or not math.isfinite(value) or (scale == "probability" and not 0.0 < value < 1.0):
+        raise SchemaError("the value of threshold", f"a {scale}", shorten(value))
+    has_probabilities = {"none": False, "logistic": True, "calibrated": "calibration.state" in tensors}
+    if scale == "probability" and not has_probabilities[probability_type_of(model)]:
+        raise SchemaError("the scale of threshold", "score in a model without probabilities", scale)
+    return DecisionThreshold(value, scale, check_text("the rule of threshold", found["rule"]))
+
+
 def check_slot_names(pairs: Any, features: int) -> dict[int, str] | None:
     if pairs is None:
         return None
@@ -229,7 +249,16 @@ def verify_run(model: OnlineClassifier, header: dict[str, Any], tensors: Tensors
     _check_no_extra_arrays(tensors, known | {"names", "slot_names"})
     reading, encoding = check_reading(header, features) if complete else (header.get("reading"), None)
     return VerifiedHeader(
-        precision, features, labels, names, slot_names, reading, encoding, check_shuffle(header), check_holdout(header)
+        precision,
+        features,
+        labels,
+        names,
+        slot_names,
+        reading,
+        encoding,
+        check_shuffle(header),
+        check_holdout(header),
+        check_threshold(model, header, tensors),
     )
 
 

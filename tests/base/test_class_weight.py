@@ -151,7 +151,7 @@ def test_weights_do_not_depend_on_how_examples_are_given(name: str, class_weight
 @pytest.mark.parametrize("name", EVERY)
 def test_sample_weights_are_multiplied_by_class_weights(name: str) -> None:
     X, y = make_stream(name)
-    weights, own = {"rare": 3.0, 1: 3.0}, np.linspace(0.0, 2.0, len(y))
+    weights, own = {"rare": 3.0} if y.dtype.kind == "U" else {1: 3.0}, np.linspace(0.0, 2.0, len(y))
     model = make(name, weights).fit(X, y, sample_weight=own)
     reference = make(name, None).fit(X, y, sample_weight=own * weigh_given(y, weights))
     assert learned_bytes(model) == learned_bytes(reference)
@@ -159,7 +159,8 @@ def test_sample_weights_are_multiplied_by_class_weights(name: str) -> None:
 
 def test_a_new_class_of_a_stream_is_weighed() -> None:
     X, y = make_stream("many kesler")
-    y = np.sort(y)  # one class after another
+    first = np.flatnonzero(y == "third")[0]
+    assert 0 < first < len(y) - 1
     for class_weight in ("balanced", {"third": 9.0}):
         model = Kesler(AROW(class_weight=class_weight, shuffle=False))
         weights = weigh_balanced(y) if class_weight == "balanced" else weigh_given(y, {"third": 9.0})
@@ -174,7 +175,9 @@ def test_auto_keeps_the_counts_when_a_third_class_arrives() -> None:
     X, y = make_stream("many auto")
     first = np.flatnonzero(y == "third")[0]
     assert 0 < first < len(y) - 1
-    model = Auto(class_weight="balanced").partial_fit(X, y)
+    model = Auto(class_weight="balanced")
+    for x, label in zip(X, y.tolist(), strict=True):
+        model.learn_one(x, label)
     reference = Auto()
     for x, label, weight in zip(X, y.tolist(), weigh_balanced(y).tolist(), strict=True):
         reference.partial_fit(x[None], [label], sample_weight=[weight])
@@ -209,7 +212,7 @@ def test_files_are_weighed_as_arrays_are(tmp_path: Any) -> None:
         command = ["learn", str(table), "--label", "label", "--learner", "arow", "--class-weight", text, "--quiet"]
         subprocess.run([sys.executable, "-m", "novikoff", *command, "--save", str(saved)], check=True)
         model = Kesler(AROW(class_weight=setting, shuffle=False)).fit(X.astype(np.float32), y)
-        assert load(saved).coef_.tolist() == pytest.approx(model.coef_.tolist(), rel=1e-6, abs=1e-6)
+        assert load(saved).coef_ == pytest.approx(model.coef_, rel=1e-5, abs=1e-6)
         assert load(saved).estimator.class_weight == setting
         resumed = tmp_path / "resumed"
         command = ["learn", str(table), "--resume", str(saved), "--quiet", "--save", str(resumed)]
@@ -245,7 +248,7 @@ def test_a_label_without_examples_is_named() -> None:
     with pytest.raises(ValueError, match=r"class_weight names 'spma', but no example has that label: .*'ham', 'spam'"):
         SGD(class_weight={"spma": 2.0}).fit([[0.0], [1.0]], ["ham", "spam"])
     model = SGD(class_weight={"spam": 2.0})  # in a stream it may come later
-    assert model.learn_one([0.0], "ham").learn_one([1.0], "spam").ledger_.weighted == 1
+    assert model.learn_one({0: 0.5}, "ham").learn_one({0: 1.0}, "spam").ledger_.weighted == 1
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from novikoff._compiled.buffers import Buffer, UInt64, as_numpy, numpy_module
 from novikoff._compiled.lazy_numpy import LazyNumpy
 from novikoff._compiled.library import load_library
-from novikoff._compiled.signature import TypeSample, describe_call, type_key, without_read_only
+from novikoff._compiled.signature import TypeSample, describe_call, without_read_only
 from novikoff.errors import NovikoffError
 
 P = ParamSpec("P")
@@ -334,3 +334,19 @@ def _with_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
     rebound = FunctionType(function.__code__, globals_, function.__name__, function.__defaults__, function.__closure__)
     rebound.__kwdefaults__, rebound.__qualname__ = function.__kwdefaults__, function.__qualname__
     return rebound
+
+
+def type_key(value: Any) -> Any:
+    """Return a key that no two values of different compiled types share."""
+    kind = type(value)
+    if kind is int or kind is float or kind is bool:
+        return kind
+    if kind is Buffer:
+        return Buffer, value.dtype.char, len(value.shape), value.cells.readonly
+    if issubclass(kind, tuple):
+        return (kind, *map(type_key, value))
+    if hasattr(kind, "__array_interface__"):
+        return value.dtype, value.ndim, value.flags.num
+    if kind is TypeSample:
+        return TypeSample, type_key(value.value)
+    return kind

@@ -57,22 +57,6 @@ class TypeSample:
         self.value = value
 
 
-def type_key(value: Any) -> Any:
-    """Return a key that no two values of different compiled types share."""
-    kind = type(value)
-    if kind is int or kind is float or kind is bool:
-        return kind
-    if kind is Buffer:
-        return Buffer, value.dtype.char, len(value.shape), value.cells.readonly
-    if issubclass(kind, tuple):
-        return (kind, *map(type_key, value))
-    if hasattr(kind, "__array_interface__"):
-        return value.dtype, value.ndim, value.flags.num
-    if kind is TypeSample:
-        return TypeSample, type_key(value.value)
-    return kind
-
-
 def describe_type(value: Any) -> str:
     """Return the text of the type of a value."""
     kind = type(value)

@@ -122,7 +122,7 @@ class FileTrainer:
         state = self._require_state()
         self.label_order = None
         resume_calibration(state.ledger)
-        if not self.resumed:
+        if not self.resumed and self.model._weighs_classes():
             check_weighted_labels(self.model, state.labels)
         if self.reading.row_filter is not None and self.reading.names is not None:
             # The last rows may be held out, and still have added names to the dictionary.

@@ -228,6 +228,18 @@ def label_for_score(model: Any, score: float) -> Any:
     return model._label_for_score(score)
 
 
+def positive_scores_of(model: Any, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return for which scores of a model of two classes the positive one is predicted."""
+    return model._is_positive(scores)
+
+
+def decides_by_score(model: Any) -> bool:
+    """Return whether the sign of one score, or a threshold on it, decides between two classes."""
+    from novikoff.base.online_classifier import OnlineClassifier
+
+    return isinstance(model, OnlineClassifier) and model._decides_by_score
+
+
 def decide_labels(model: Any, scores: NDArray[np.float64]) -> Any:
     """Return the labels that the model predicts for these scores."""
     return model._decide(scores)

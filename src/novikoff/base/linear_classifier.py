@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
+from novikoff.base.class_weights import prepare_class_weights
 from novikoff.base.fast_learn import FastLearnPath
 from novikoff.base.fast_predict import FastPredictPath, ScoreFunction
 from novikoff.base.model_lock import lock_free
@@ -58,6 +59,7 @@ class LinearClassifier(OnlineClassifier):
     _encoded_score_function: ScoreFunction | None = None
     """The function of the fast path for encoded raw rows, for models whose dicts are raw rows."""
     _has_probabilities = True
+    _decides_by_score = True
     _met = False
     """Whether an example was predicted since the last batch: the fast path is not built for a single one."""
 
@@ -170,16 +172,24 @@ class LinearClassifier(OnlineClassifier):
         x = prepare_array(self, state, x)
         self._reserve(state, 1, x.size)
         state.feature_sample.reserve(x.size, state.features)
-        path = self._refresh_fast_learn(state)
-        return path.learn_array(x, state.labels.sign(y))
+        sign = self._encode_label(state, y)
+        return self._refresh_fast_learn(state).learn_array(x, sign)
 
     def _learn_terms(self, state: ModelState, x: Any, y: Any) -> int:
         columns, values = prepare_terms(self, state, x)
         self._reserve(state, 1, len(columns))
         state.feature_sample.reserve(len(columns), state.features)
+        sign = self._encode_label(state, y)
         path = self._refresh_fast_learn(state)
         path.prepare(len(columns))
-        return path.learn_terms(columns, values, state.labels.sign(y))
+        return path.learn_terms(columns, values, sign)
+
+    def _encode_label(self, state: ModelState, y: Any) -> float:
+        """Return −1 or +1 for a label; a new label becomes known, with its class weight."""
+        sign = state.labels.sign(y)
+        if self._weighs_classes():
+            prepare_class_weights(self, state.ledger, state.labels)
+        return sign
 
     def _refresh_fast_learn(self, state: ModelState) -> FastLearnPath:
         if self._fast_path is None:
@@ -273,4 +283,7 @@ class LinearClassifier(OnlineClassifier):
 
     def _label_for_score(self, score: float) -> Any:
         """Return the label for a score."""
-        return self._require_fitted().labels.name(score > 0.0 or (score == 0.0 and TIE_SIGNS[self.tie] > 0.0))
+        state = self._require_fitted()
+        if state.threshold is not None:
+            return state.labels.name(bool(self._is_positive(np.array([score]))[0]))
+        return state.labels.name(score > 0.0 or (score == 0.0 and TIE_SIGNS[self.tie] > 0.0))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from novikoff._compiled.lazy_numpy import NDArray
+from novikoff.base.decision_threshold import DecisionThreshold
 from novikoff.core.feature_sample import FeatureSample
 from novikoff.core.updaters.base import APPENDED_FIELDS, DERIVED_FIELDS, PER_SLOT_FIELDS, resize_updater, state_arrays
 from novikoff.data.labels.binary_labels import BinaryLabels
@@ -39,6 +40,8 @@ class ModelState:
     order."""
     holdout: dict[str, Any] | None = None
     """Which rows of the data were held out (data/holdout.py); None: all were learned."""
+    threshold: DecisionThreshold | None = None
+    """From which probability or score on the positive class is predicted; None: the sign of the score decides."""
     fit_row_count: int = 0
     """The number of rows of fit's X, if the run began with fit; not saved."""
     label_order: LabelOrder | None = None

@@ -16,6 +16,7 @@ from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
 from novikoff.base import fitted, probabilities, scoring
 from novikoff.base.class_weights import check_class_weight, check_weighted_labels, prepare_class_weights
 from novikoff.base.conditional_method import available_if
+from novikoff.base.decision_threshold import is_positive
 from novikoff.base.estimator import BaseEstimator, check_bool, check_positive_int, check_seed
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.model_state import HASH_FEATURES_ADVICE, ModelState, bytes_per_slot
@@ -65,6 +66,8 @@ class OnlineClassifier(BaseEstimator, ABC):
     """Whether one label is predicted for each example."""
     _has_probabilities: ClassVar[bool] = False
     """Whether scores can become probabilities, if the settings allow it."""
+    _decides_by_score: ClassVar[bool] = False
+    """Whether the sign of one score, or a threshold on it, decides between two classes."""
     _needs_two_classes: ClassVar[bool] = True
     """Whether the targets are labels, of which there must be at least two."""
     _warns_of_sorted_labels: bool = True
@@ -504,8 +507,15 @@ class OnlineClassifier(BaseEstimator, ABC):
     def _decide(self, scores: NDArray[np.float64]) -> NDArray[Any]:
         """Return the labels for these scores; while only one label is known, that one."""
         known = self.classes_
-        positive = scores >= 0.0 if TIE_SIGNS[self.tie] > 0.0 else scores > 0.0
+        positive = self._is_positive(scores)
         return known[positive.astype(np.intp)] if len(known) == 2 else np.repeat(known, len(scores))
+
+    def _is_positive(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return for which of these scores of two classes the positive one is predicted."""
+        threshold = self._require_fitted().threshold
+        if threshold is not None:
+            return is_positive(self, threshold, scores)
+        return scores >= 0.0 if TIE_SIGNS[self.tie] > 0.0 else scores > 0.0
 
     def _is_calibrated(self) -> bool:
         """Return whether the settings want probabilities that are calibrated online."""

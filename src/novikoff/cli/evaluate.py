@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from novikoff.base.decision_threshold import DecisionThreshold
 from novikoff.base.internals import (
     build_scorer,
     decide_labels,
@@ -71,6 +72,8 @@ class ModelEvaluation(NamedTuple):
     result: Result
     wrong: NDArray[np.uint8] | None
     """A bit for each labelled example, set where the prediction is wrong; None where predictions are not labels."""
+    threshold: DecisionThreshold | None = None
+    """The decision threshold that the model holds."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> None:
@@ -129,7 +132,7 @@ def evaluate_reading(
     if not predicts_one_label(model):
         return ModelEvaluation(path, _evaluate_label_sets(model, batches, delta), None)
     result, wrong = _evaluate_classes(model, batches, title, delta, slices)
-    return ModelEvaluation(path, result, wrong)
+    return ModelEvaluation(path, result, wrong, getattr(state_of(model), "threshold", None))
 
 
 def _iter_checked_batches(model: Any, path: str, reading: DataReader) -> Iterator[FileBatch]:
@@ -172,6 +175,18 @@ def _evaluate_classes(
     if result.examples == 0:
         raise InputError(f"{title}: no example has a label: evaluate needs labels to compare with.")
     return result, np.concatenate(wrong)
+
+
+def score_labelled(model: Any, reading: DataReader) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the score of each labelled example, and whether it is positive, for a model of two classes."""
+    index, score = LabelIndex([format_label(model, label) for label in model.classes_]), build_scorer(model, known=True)
+    scores, codes = [], []
+    for batch in _iter_checked_batches(model, "the model", reading):
+        scores.append(score_batch(score, batch).copy())
+        codes.append(_true_codes(model, batch, index))
+    all_scores, all_codes = np.concatenate(scores), np.concatenate(codes)
+    labelled = all_codes != UNLABELLED
+    return all_scores[labelled], all_codes[labelled] == 1
 
 
 def _true_codes(model: Any, batch: FileBatch, index: LabelIndex) -> Codes:
@@ -238,7 +253,7 @@ def _build_document(
     pairs: list[tuple[ModelEvaluation, ModelEvaluation, PairedComparison]],
     options: argparse.Namespace,
 ) -> dict[str, Any]:
-    shown: dict[str, Any] = {"data": options.data, "models": [{"model": f.model, **f.result.to_dict()} for f in found]}
+    shown: dict[str, Any] = {"data": options.data, "models": [_describe(one) for one in found]}
     if pairs:
         shown["comparisons"] = [
             {
@@ -252,6 +267,11 @@ def _build_document(
             for a, b, pair in pairs
         ]
     return shown
+
+
+def _describe(one: ModelEvaluation) -> dict[str, Any]:
+    threshold = {} if one.threshold is None else {"threshold": one.threshold._asdict()}
+    return {"model": one.model, **threshold, **one.result.to_dict()}
 
 
 def _write_report(
@@ -295,6 +315,7 @@ def _format_text(
     parts = []
     for one in found:
         head = [f"{one.model} on {data}"] if len(found) > 1 else []
+        head += [] if one.threshold is None else [f"threshold   {one.threshold}"]
         parts.append("\n".join([*head, *format_result(one.result, by=options.by)]))
     parts += ["\n".join(format_comparison(a.model, b.model, pair, options.delta)) for a, b, pair in pairs]
     if not options.quiet:

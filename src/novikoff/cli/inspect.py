@@ -73,6 +73,7 @@ def _format_text(description: dict[str, Any]) -> str:
         *_label_lines(description),
         f"features    {description['features']:,}",
         *_holdout_lines(description),
+        *_threshold_lines(description),
         *_run_lines(ledger, int(description["settings"].get("passes", 1))),
         *_guarantee_lines(description),
         *_provenance_lines(description),
@@ -89,6 +90,14 @@ def _holdout_lines(description: dict[str, Any]) -> list[str]:
     from novikoff.data.holdout import HoldoutRule
 
     return [f"held out    {HoldoutRule(**description['holdout'])}"]
+
+
+def _threshold_lines(description: dict[str, Any]) -> list[str]:
+    if "threshold" not in description:
+        return []
+    from novikoff.base.decision_threshold import DecisionThreshold
+
+    return [f"threshold   {DecisionThreshold(**description['threshold'])}"]
 
 
 def _provenance_lines(description: dict[str, Any]) -> list[str]:

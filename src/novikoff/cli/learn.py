@@ -155,7 +155,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _begin_evaluation(options: argparse.Namespace, passes: int) -> RunEvaluation | None:
     """Return the evaluation of the run, where an option asks for one."""
-    if not (options.test or options.holdout or options.holdout_by or options.early_stopping):
+    names = ("test", "holdout", "holdout_by", "early_stopping", "decision_threshold")
+    if all(getattr(options, name) is None for name in names):
         return None
     from novikoff.cli.learn_evaluation import RunEvaluation
 
@@ -179,6 +180,8 @@ def _train(
         try:
             return _run_passes(settings, draft, passes, options, evaluation, show_data=attempt == 1)
         except TooManyLabelsError as problem:
+            if options.decision_threshold is not None:
+                raise InputError(f"--decision-threshold is for two classes. {problem}") from None
             if settings is None or settings.multiclass is not None or not can_restart:
                 raise
             settings = settings._replace(multiclass="kesler")

@@ -10,15 +10,18 @@ import sys
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from novikoff.base.decision_threshold import DecisionThreshold
 from novikoff.base.internals import needs_two_classes, state_of
-from novikoff.cli.evaluate import evaluate_reading
+from novikoff.cli.evaluate import evaluate_reading, score_labelled
 from novikoff.cli.options.data_options import build_reading_options, open_reading
 from novikoff.cli.options.evaluation_options import check_evaluation_options
 from novikoff.cli.output.data_summary import show_notes
 from novikoff.cli.output.evaluation_text import format_result
 from novikoff.data.holdout import HoldoutRule, RowFilter, find_first_held_out
 from novikoff.data.reader import DataReader
+from novikoff.decision_threshold import check_model, set_threshold, store_choice
 from novikoff.evaluation.results import LabelSetResult, RankingResult, Result
+from novikoff.evaluation.thresholds import ThresholdChoice
 from novikoff.model_file import from_bytes, to_bytes
 
 
@@ -48,6 +51,9 @@ class RunEvaluation:
         self.stopped = False
         self.best_content = b""
         self.results: dict[str, Result] = {}
+        self.threshold: DecisionThreshold | None = None
+        self.choice: ThresholdChoice | None = None
+        """The threshold that was chosen on the held-out rows, and what it does on them."""
 
     @property
     def best(self) -> PassFigures:
@@ -64,7 +70,7 @@ class RunEvaluation:
 
     def should_stop(self, model: Any) -> bool:
         """Evaluate the model after a pass; return whether the last N passes of --early-stopping were not better."""
-        if needs_two_classes(model) and len(state_of(model).labels.known()) < 2:
+        if not self.sources or (needs_two_classes(model) and len(state_of(model).labels.known()) < 2):
             return False  # learn ends with an error
         content, patience = self._to_bytes(model), self.options.early_stopping
         result = self._evaluate(content, self.sources[0])
@@ -81,10 +87,24 @@ class RunEvaluation:
             self.should_stop(model)
         if not self.best_content:
             self._to_bytes(model)
-            return model
-        best = from_bytes(self.best_content, "the model of the best pass")
-        state_of(best).label_order = state_of(model).label_order
-        return best
+        else:
+            best = from_bytes(self.best_content, "the model of the best pass")
+            state_of(best).label_order = state_of(model).label_order
+            model = best
+        self._set_threshold(model)
+        return model
+
+    def _set_threshold(self, model: Any) -> None:
+        """Set the threshold of --decision-threshold, or choose it on the held-out rows."""
+        wanted = self.options.decision_threshold
+        if wanted is None or len(state_of(model).labels.known()) < 2:  # learn ends with an error
+            return
+        if isinstance(wanted, float):
+            set_threshold(model, wanted)
+        else:
+            working = check_model(model)
+            scores, positive = score_labelled(working, self._open(model, "holdout"))
+            self.choice = store_choice(working, wanted, wanted.choose(scores, positive))
 
     def measure(self, model: Any) -> dict[str, Any]:
         """Evaluate the final model, and return its figures for the summary."""
@@ -96,6 +116,9 @@ class RunEvaluation:
             found |= {"per_pass": [figures._asdict() for figures in self.history], "best_pass": self.best.number}
         if self.best_content:
             found["saved_pass"] = self.best.number
+        self.threshold = state_of(model).threshold
+        if self.threshold is not None:
+            found["threshold"] = self.threshold._asdict()
         return found
 
     def format_text(self) -> str:
@@ -105,10 +128,13 @@ class RunEvaluation:
             of = f"{self.best.number} of {len(self.history)}"
             rows = "held-out rows" if self.sources[0] == "holdout" else "test file"
             lines.append(f"best pass   {of}, the {model}: lowest {self.best.measure} on the {rows}")
+        if self.threshold is not None:
+            lines.append(f"threshold   {self.threshold}")
         for k, result in enumerate(self.results.values()):
             lines += ["", f"{self._name_source(k)}: figures of the {model}, not of the run", *format_result(result)]
-            if self.best_content and k == 0:
-                lines.append("note: these rows chose the pass, so the figures are optimistic")
+            chosen = ["the pass"] * bool(self.best_content) + ["the threshold"] * (self.choice is not None)
+            if chosen and k == 0:
+                lines.append(f"note: these rows chose {' and '.join(chosen)}, so the figures are optimistic")
         return "\n".join(lines)
 
     def _name_source(self, k: int) -> str:
@@ -123,6 +149,14 @@ class RunEvaluation:
     def _evaluate(self, content: bytes, source: str, *, notes: bool = False) -> Result:
         """Evaluate the model in the content of a file; print notes and warnings on the test file if asked."""
         model = from_bytes(content, "the learned model")
+        reading = self._open(model, source)
+        result = evaluate_reading(model, "the model", reading).result
+        if notes and source == "test":
+            show_notes(reading, quiet=self.options.quiet)
+        return result
+
+    def _open(self, model: Any, source: str) -> DataReader:
+        """Open the test file or the held-out rows."""
         reading_options = replace(build_reading_options(self.options), keep_names=0)
         if source == "test":
             reading_options.unlabelled = True
@@ -131,10 +165,7 @@ class RunEvaluation:
             assert self.filter is not None  # noqa: S101 - set in `begin`
             reading = open_reading(self.options.data, reading_options, state_of(model))
             reading.row_filter = replace(self.filter, held_out=True)
-        result = evaluate_reading(model, "the model", reading).result
-        if notes and source == "test":
-            show_notes(reading, quiet=self.options.quiet)
-        return result
+        return reading
 
     def _show_pass(self) -> None:
         if self.options.quiet:

@@ -64,6 +64,7 @@ class KernelClassifier(OnlineClassifier):
     _label_type = GrowingLabels
     _is_multiclass = True
     _has_probabilities = True
+    _decides_by_score = True
     _accepts_multiclass = True
     _state: KernelState | None = None
 
@@ -265,8 +266,9 @@ class KernelClassifier(OnlineClassifier):
         equals."""
         if scores.ndim == 1:
             known = np.array(self._require_fitted().labels.two.known())
-            positive = scores >= 0.0 if TIE_SIGNS[self.tie] > 0.0 else scores > 0.0
-            return known[positive.astype(np.intp)] if len(known) == 2 else np.repeat(known, len(scores))
+            return (
+                known[self._is_positive(scores).astype(np.intp)] if len(known) == 2 else np.repeat(known, len(scores))
+            )
         return self.classes_[scores[:, : max(1, self._require_fitted().known)].argmax(axis=1)]
 
     def _to_probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:

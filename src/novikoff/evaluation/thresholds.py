@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from novikoff.errors import InputError
 
+THRESHOLD_RULES = "f1, precision:P, recall:R or cost:FP:FN"
+
 
 class ThresholdChoice(NamedTuple):
     """A threshold, and what it does on the examples that it was chosen on."""
@@ -38,6 +40,45 @@ class _Counts(NamedTuple):
     fp: NDArray[np.int64]
     fn: NDArray[np.int64]
     tn: NDArray[np.int64]
+
+
+class ThresholdRule(NamedTuple):
+    """What a threshold is chosen for, as users write it: f1, precision:P, recall:R or cost:FP:FN."""
+
+    name: str
+    numbers: tuple[float, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> ThresholdRule:
+        """Return the rule of a text; raise InputError if there is none.
+
+        >>> ThresholdRule.parse("cost:1:10").numbers
+        (1.0, 10.0)
+        """
+        name, *parts = str(text).split(":")
+        try:
+            numbers = tuple(float(part) for part in parts)
+        except ValueError:
+            numbers = (math.nan,)
+        wanted = {"f1": 0, "precision": 1, "recall": 1, "cost": 2}.get(name)
+        if wanted is None or len(numbers) != wanted or not all(map(math.isfinite, numbers)):
+            raise InputError(f"A threshold is chosen for {THRESHOLD_RULES}, but not for {text!r}.")
+        if name in ("precision", "recall"):
+            _check_share(name, numbers[0])
+        return cls(name, numbers)
+
+    def choose(self, scores: ArrayLike, labels: ArrayLike) -> ThresholdChoice:
+        """Return the best threshold on these examples; labels are true for the positive class."""
+        if self.name == "f1":
+            return choose_for_f1(scores, labels)
+        if self.name == "precision":
+            return choose_for_precision(scores, labels, *self.numbers)
+        if self.name == "recall":
+            return choose_for_recall(scores, labels, *self.numbers)
+        return choose_for_cost(scores, labels, false_positive=self.numbers[0], false_negative=self.numbers[1])
+
+    def __str__(self) -> str:
+        return ":".join([self.name, *(f"{number:g}" for number in self.numbers)])
 
 
 def choose_for_f1(scores: ArrayLike, labels: ArrayLike) -> ThresholdChoice:

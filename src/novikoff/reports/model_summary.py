@@ -17,6 +17,7 @@ def describe_model(model: Any, top: int) -> dict[str, Any]:
         "labels": _list_labels(model),
         "features": model.n_features_in_,
         **_holdout_record(model),
+        **_threshold_record(model),
         "ledger": model.ledger_.as_dict() if hasattr(model, "ledger_") else None,
         "weights": _list_weights(model, top),
         "intercept": read_intercept(model),
@@ -28,6 +29,11 @@ def describe_model(model: Any, top: int) -> dict[str, Any]:
 def _holdout_record(model: Any) -> dict[str, Any]:
     record = getattr(state_of(model), "holdout", None)
     return {} if record is None else {"holdout": record}
+
+
+def _threshold_record(model: Any) -> dict[str, Any]:
+    threshold = getattr(state_of(model), "threshold", None)
+    return {} if threshold is None else {"threshold": threshold._asdict()}
 
 
 def _list_weights(model: Any, top: int) -> list[dict[str, Any]] | None:

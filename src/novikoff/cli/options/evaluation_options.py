@@ -1,15 +1,20 @@
-"""Options of learn for figures of the learned model: --test, --holdout, --holdout-by and --early-stopping."""
+"""Options of learn for figures of the learned model, and for what is chosen by them: --test, --holdout, --holdout-by,
+--early-stopping and --decision-threshold."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from typing import TYPE_CHECKING
 
 from novikoff.cli.options.data_options import is_stream
 from novikoff.data.reader import check_sources, is_builtin
 from novikoff.errors import InputError
 
-EVALUATION_FLAGS = ("--test", "--holdout", "--holdout-by", "--early-stopping")
+if TYPE_CHECKING:
+    from novikoff.evaluation.thresholds import ThresholdRule
+
+EVALUATION_FLAGS = ("--test", "--holdout", "--holdout-by", "--early-stopping", "--decision-threshold")
 
 
 def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +37,25 @@ def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
         type=_parse_pass_count,
         help="stop after N passes without improvement on the held-out rows, else on the test file; keep the best model",
     )
+    parser.add_argument(
+        "--decision-threshold",
+        metavar="T|RULE",
+        type=_parse_threshold,
+        help="predict the positive class from this probability on (models without probabilities: from this score on);"
+        " or choose the threshold on the held-out rows: f1, precision:P, recall:R, or cost:FP:FN",
+    )
+
+
+def _parse_threshold(text: str) -> float | ThresholdRule:
+    try:
+        return float(text)
+    except ValueError:
+        from novikoff.evaluation.thresholds import ThresholdRule
+
+        try:
+            return ThresholdRule.parse(text)
+        except InputError as problem:
+            raise argparse.ArgumentTypeError(str(problem)) from None
 
 
 def _parse_share(text: str) -> float:
@@ -60,6 +84,8 @@ def check_evaluation_options(options: argparse.Namespace, passes: int) -> None:
         _check_holdout(options)
     if options.early_stopping is not None:
         _check_early_stopping(options, passes)
+    if options.decision_threshold is not None:
+        _check_threshold(options)
 
 
 def _check_test_file(options: argparse.Namespace) -> None:
@@ -101,6 +127,14 @@ def _check_early_stopping(options: argparse.Namespace, passes: int) -> None:
     if passes < 2:
         raise InputError("--early-stopping chooses among several passes: add --passes N.")
     _refuse_certificate(options, "--early-stopping", "the number of passes depends on the evaluation")
+
+
+def _check_threshold(options: argparse.Namespace) -> None:
+    threshold = options.decision_threshold
+    if not isinstance(threshold, float) and options.holdout is None:
+        raise InputError(f"--decision-threshold {threshold} is chosen on held-out rows: add --holdout 0.2.")
+    if options.multiclass not in (None, "binary"):
+        raise InputError("--decision-threshold is for two classes: leave out --multiclass.")
 
 
 def _refuse_certificate(options: argparse.Namespace, flag: str, reason: str) -> None:

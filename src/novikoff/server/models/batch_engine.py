@@ -19,6 +19,7 @@ from novikoff.base.internals import (
     ensure_capacity,
     feature_range_of,
     fixed_width_reason_of,
+    positive_scores_of,
     run_pass,
     scores_by_weights,
     set_state,
@@ -28,7 +29,6 @@ from novikoff.base.internals import (
     weight_scale_of,
 )
 from novikoff.base.linear_classifier import LinearClassifier
-from novikoff.base.online_classifier import TIE_SIGNS
 from novikoff.core.scoring import ScoringContext, score_each_row
 from novikoff.data.formats.json.ndjson_events import (
     ABSENT,
@@ -331,7 +331,7 @@ class BatchEngine:
 
 def _decode_signs(model: Any, scores: NDArray[np.float64]) -> list[Any]:
     """Return the labels of a binary model for these scores."""
-    positive = scores >= 0.0 if TIE_SIGNS[model.tie] > 0.0 else scores > 0.0
+    positive = positive_scores_of(model, scores)
     no, yes = state_of(model).labels.name(False), state_of(model).labels.name(True)
     return [yes if side else no for side in positive.tolist()]
 
