@@ -27,6 +27,7 @@ PARTS = (
             "docs/ensembles",
             "docs/network",
             "docs/probabilities",
+            "docs/imbalance",
             "docs/concepts",
             "docs/experiments",
         ),
