@@ -99,11 +99,11 @@ def store_choice(model: Any, rule: ThresholdRule, choice: ThresholdChoice) -> Th
 def check_model(model: Any) -> Any:
     """Return the model that does the work; raise InputError unless it decides between two classes by a score."""
     working = internals.working_model_of(model)
-    state = internals.require_state(working)
-    if not internals.decides_by_score(working) or len(state.labels.known()) != 2:
+    internals.require_state(working)
+    if not internals.decides_by_score(working) or len(working.classes_) != 2:
         raise InputError(
             f"A threshold is for a model that decides between two classes by one score. This {type(model).__name__} has"
-            f" {len(state.labels.known())} classes or labels, or decides in another way."
+            f" {len(working.classes_)} classes or labels, or decides in another way."
         )
     return working
 

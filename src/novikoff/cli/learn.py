@@ -224,6 +224,8 @@ def _run_passes(
         task = UNKNOWN_TASK if named else inspect_task(first, labels)
         model = build_model(settings, task, notify=lambda message: _notify(message, options))
     internals.check_settings(model)
+    if evaluation is not None:
+        evaluation.check_model(model)
     examples, mistakes = (draft.ledger_.examples, draft.ledger_.mistakes) if settings is None else (0, 0)
     progress = None if options.quiet else TrainingProgress(already=examples, mistakes=mistakes)
     training = internals.build_file_trainer(model, reading, positive=options.positive_label)

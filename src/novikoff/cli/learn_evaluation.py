@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from novikoff.base.decision_threshold import DecisionThreshold
-from novikoff.base.internals import needs_two_classes, state_of
+from novikoff.base.internals import decides_by_score, needs_two_classes, state_of
 from novikoff.cli.evaluate import evaluate_reading, score_labelled
 from novikoff.cli.options.data_options import build_reading_options, open_reading
 from novikoff.cli.options.evaluation_options import check_evaluation_options
@@ -20,6 +20,7 @@ from novikoff.cli.output.evaluation_text import format_result
 from novikoff.data.holdout import HoldoutRule, RowFilter, find_first_held_out
 from novikoff.data.reader import DataReader
 from novikoff.decision_threshold import check_model, set_threshold, store_choice
+from novikoff.errors import InputError
 from novikoff.evaluation.results import LabelSetResult, RankingResult, Result
 from novikoff.evaluation.thresholds import ThresholdChoice
 from novikoff.model_file import from_bytes, to_bytes
@@ -67,6 +68,14 @@ class RunEvaluation:
             first = find_first_held_out(self.rule, reading.titles, reading.options)
             self.filter = RowFilter(self.rule, reading.options, held_out=False, first_held_out=first)
             reading.row_filter = self.filter
+
+    def check_model(self, model: Any) -> None:
+        """Raise InputError if a threshold is wanted that the model cannot have."""
+        if self.options.decision_threshold is not None and not decides_by_score(model):
+            raise InputError(
+                f"--decision-threshold is for two classes, but the data has more, or {type(model).__name__} does not"
+                " decide by one score."
+            )
 
     def should_stop(self, model: Any) -> bool:
         """Evaluate the model after a pass; return whether the last N passes of --early-stopping were not better."""
