@@ -96,7 +96,11 @@ GROWING_LEARNERS = [name for name, model in ALL_LEARNERS.items() if model._spec(
 ONE_STEP_REASON = (
     "an example of weight c is one step of c times the length, not c steps: online learners depend on the order"
 )
+FEW_STEPS_REASON = (
+    "one pass over 50 noisy rows of weights 1,000 and 0.0001: a few long steps decide, and the last of them most"
+)
 EXPECTED_FAILED_CHECKS = {
+    "check_class_weight_classifiers": FEW_STEPS_REASON,
     "check_sample_weight_equivalence_on_dense_data": ONE_STEP_REASON,
     "check_sample_weight_equivalence_on_sparse_data": ONE_STEP_REASON,
 }

@@ -34,8 +34,8 @@ def files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     data.write_text("size,age,colour,label\n" + "\n".join(lines) + "\n")
     models = {"data": str(data)}
     for name, options in (
-        ("auto", []),
-        ("perceptron", ["--learner", "perceptron"]),
+        ("auto", ["--no-calibrate"]),
+        ("perceptron", ["--learner", "perceptron", "--no-calibrate"]),
         ("forest", ["--multiclass", "random-forest", "--n-estimators", "10"]),
     ):
         models[name] = str(tmp_path / f"{name}.model")

@@ -233,6 +233,13 @@ def positive_scores_of(model: Any, scores: NDArray[np.float64]) -> NDArray[np.bo
     return model._is_positive(scores)
 
 
+def is_calibrated(model: Any) -> bool:
+    """Return whether the probabilities of the model are calibrated online."""
+    from novikoff.base.online_classifier import OnlineClassifier
+
+    return isinstance(model, OnlineClassifier) and model._is_calibrated()
+
+
 def decides_by_score(model: Any) -> bool:
     """Return whether the sign of one score, or a threshold on it, decides between two classes."""
     from novikoff.base.online_classifier import OnlineClassifier

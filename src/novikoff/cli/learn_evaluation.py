@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from novikoff.base.decision_threshold import DecisionThreshold
-from novikoff.base.internals import decides_by_score, needs_two_classes, state_of
+from novikoff.base.internals import decides_by_score, is_calibrated, needs_two_classes, state_of
 from novikoff.cli.evaluate import evaluate_reading, score_labelled
 from novikoff.cli.options.data_options import build_reading_options, open_reading
 from novikoff.cli.options.evaluation_options import check_evaluation_options
@@ -83,7 +83,7 @@ class RunEvaluation:
             return False  # learn ends with an error
         content, patience = self._to_bytes(model), self.options.early_stopping
         result = self._evaluate(content, self.sources[0])
-        self.history.append(PassFigures(len(self.history) + 1, _find_error(result), *_find_loss(result)))
+        self.history.append(PassFigures(len(self.history) + 1, _find_error(result), *_find_loss(result, model)))
         if patience is not None and self.best is self.history[-1]:
             self.best_content = content
         self._show_pass()
@@ -125,7 +125,7 @@ class RunEvaluation:
             found |= {"per_pass": [figures._asdict() for figures in self.history], "best_pass": self.best.number}
         if self.best_content:
             found["saved_pass"] = self.best.number
-        self.threshold = state_of(model).threshold
+        self.threshold = getattr(state_of(model), "threshold", None)
         if self.threshold is not None:
             found["threshold"] = self.threshold._asdict()
         return found
@@ -197,10 +197,15 @@ def _find_error(result: Result) -> float | None:
     return None if isinstance(result, RankingResult) else result.error
 
 
-def _find_loss(result: Result) -> tuple[str, float]:
-    """Return the measure by which passes are compared, and its value: log-loss where the model has probabilities."""
+def _find_loss(result: Result, model: Any) -> tuple[str, float]:
+    """Return the measure by which passes are compared, and its value: log-loss where the model learns probabilities.
+
+    A calibration learns in the first pass only, so the log-loss of later passes would say little of them.
+    """
     if isinstance(result, RankingResult):
         return "1 - NDCG@10", 1.0 - result.ndcg
     if isinstance(result, LabelSetResult):
         return "Hamming loss", result.hamming_loss
-    return ("error", result.error) if result.log_loss is None else ("log-loss", result.log_loss)
+    if result.log_loss is None or is_calibrated(model):
+        return "error", result.error
+    return "log-loss", result.log_loss
