@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import novikoff
-from novikoff._compiled import cpu, library, manifest, signature
+from novikoff._compiled import cpu, jit, library, manifest, signature
 from novikoff._compiled.cpu import LEVELS
 from novikoff._compiled.jit import JIT_DISABLED, compiled
 from novikoff._compiled.library import CHECKSUM_FILE, CPU_FILE, KernelLibrary, LibraryError, library_file_name
@@ -262,9 +262,7 @@ def test_types_with_different_spellings_have_different_keys() -> None:
     ]
     by_key: dict[Any, str] = {}
     for value in values:
-        assert by_key.setdefault(signature.type_key(value), signature.describe_type(value)) == signature.describe_type(
-            value
-        )
+        assert by_key.setdefault(jit.type_key(value), signature.describe_type(value)) == signature.describe_type(value)
     assert len(set(by_key.values())) >= len(arrays) + 5
 
 
