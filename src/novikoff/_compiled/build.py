@@ -20,7 +20,7 @@ from novikoff._compiled.cpu import LEVELS, detect_level
 from novikoff._compiled.library import CHECKSUM_FILE, CHECKSUM_HEADER, CPU_FILE, library_file_name
 from novikoff._compiled.linking import LinkerNotFound, link, write_cpu_object
 from novikoff._compiled.manifest import PACKAGE, ManifestEntry
-from novikoff._compiled.objects import COMPILER_FILES, ObjectStore, compile_kernels
+from novikoff._compiled.objects import COMPILER_FILES, ObjectStore, compile_kernels, find_shared_kernels
 
 OBJECTS_FOLDER = PACKAGE.parent.parent / "build" / "kernels"
 HOST_LEVEL, ALL_LEVELS = "host", "all"
@@ -45,6 +45,8 @@ class LibraryBuild:
         levels = [self.host_level() if level == HOST_LEVEL else level for level in levels]
         for level in levels:
             compile_kernels(kernels, level, self._store(level), jobs, quiet=quiet)
+            shared = find_shared_kernels(self._store(level))
+            compile_kernels(shared, level, self._store(level), jobs, quiet=quiet)
         for level in levels:
             made = self._find_objects(level)
             link([path for path, _ in made.values()], self.folder / library_file_name(level), portable=self.portable)

@@ -33,6 +33,11 @@ class ManifestEntry(NamedTuple):
     def module(self) -> str:
         return self.name.rpartition(".")[0]
 
+    @property
+    def file(self) -> str:
+        """The file of the module, relative to the package."""
+        return f"{self.module.removeprefix('novikoff.').replace('.', '/')}.py"
+
 
 def read_manifest(path: Path = MANIFEST) -> list[ManifestEntry]:
     return [ManifestEntry(*line.split(" ", 1)) for line in path.read_text().splitlines()]

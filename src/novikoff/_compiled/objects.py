@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from novikoff._compiled import jit
-from novikoff._compiled.manifest import PACKAGE, ManifestEntry, source_files
+from novikoff._compiled.manifest import PACKAGE, ManifestEntry, read_manifest, source_files
 
 if TYPE_CHECKING:
     from novikoff._compiled.compiler import KernelCompiler
@@ -119,6 +119,16 @@ def compile_kernels(
         store.keep(kernel, content, files)
         if not quiet:
             _show_progress(done, len(missing), level)
+
+
+def find_shared_kernels(store: ObjectStore) -> list[ManifestEntry]:
+    """Return the functions that the library has once and that the compiled kernels may call."""
+    kernels = read_manifest()
+    files = frozenset[str]().union(*(files for _, files in filter(None, map(store.find, kernels))))
+    called = [kernel for kernel in kernels if kernel.file in files]
+    for module in {kernel.module for kernel in called}:
+        import_module(module)
+    return [kernel for kernel in called if kernel.name in jit.shared_functions]
 
 
 def _show_progress(done: int, count: int, level: str) -> None:
