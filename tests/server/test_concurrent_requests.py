@@ -16,6 +16,7 @@ from novikoff import SGD, Perceptron, save
 from novikoff.errors import InputError
 from novikoff.model_file import to_bytes
 from novikoff.server.models.served_model import ServedModel
+from novikoff.server.models.validation import RequestError
 from novikoff.server.ops.limits import Limits
 from novikoff.server.storage.recovery import open_registry, prepare_folder
 from tests.helpers.server.process import NDJSON, ForkServer, Server, run_server
@@ -154,6 +155,12 @@ def test_a_cancelled_request_is_learned_once_and_frees_its_key(tmp_path: Path) -
         assert not group.in_flight_names
         assert (await group.learn_one(build_body("y"), None)).status == "learned"
         assert (served.position, served.ledger.examples) == (2, 2)
+        refused = asyncio.create_task(group.learn_one(build_body("third"), "refused"))
+        await asyncio.sleep(0)
+        refused.cancel()
+        with pytest.raises(RequestError, match="third"):
+            await group.learn_one(build_body("third"), "refused")
+        assert list(group.keys) == ["k"]
         await registry.stop()
 
     asyncio.run(run())

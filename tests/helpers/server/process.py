@@ -137,6 +137,9 @@ class Server:
     def _end(self, how: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.number, how)
+        self.wait_until_ended()
+
+    def wait_until_ended(self) -> None:
         until = time.monotonic() + 30
         while self.runs():
             assert time.monotonic() < until, "the server does not end"

@@ -6,6 +6,7 @@ with its key when the server is back. So the order of each model's examples is k
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -21,7 +22,12 @@ import zstandard
 
 from novikoff import SGD, Kesler, Perceptron
 from novikoff.model_file import to_bytes
-from tests.helpers.server.process import NDJSON, ForkServer, ServerStartError, run_server
+from novikoff.server.models.validation import RequestError
+from novikoff.server.ops.limits import Limits
+from novikoff.server.ops.maintenance import MaintenanceTask
+from novikoff.server.storage import checkpoint, recovery
+from novikoff.server.storage.journal import Journal
+from tests.helpers.server.process import NDJSON, ForkServer, KillPoint, Server, ServerStartError, run_server
 
 LEARNERS = {"perceptron": Perceptron, "sgd": SGD, "kesler": Kesler}
 OFTEN = ("--checkpoint-examples", "20", "--maintenance-interval-ms", "3")
@@ -179,6 +185,126 @@ def test_kills_at_every_step_of_checkpoints_and_compaction_lose_nothing(
                     assert client.problem is None, client.problem
                 server.kill()
             compare(fork_server, folder, clients, *options)
+
+
+# --- Refused examples ---
+
+
+def learn_key(server: Server, label: str, key: str = "k") -> tuple[int, Any]:
+    status, said = server.learn({"a": 1.0}, label, key=key)
+    return status, said.get("code", said.get("status"))
+
+
+def learn_two_labels(server: Server) -> None:
+    for label in "xy":
+        assert server.learn({"a": 1.0}, label)[0] == 200
+
+
+def kill_before(function: str) -> KillPoint:
+    return "novikoff.server.storage.journal", f"Journal.{function}", 1, "before"
+
+
+def test_the_key_of_a_refused_example_is_free_after_a_crash(fork_server: ForkServer, tmp_path: Path) -> None:
+    """The server is killed after the example and its key are durable, and before the key is deleted."""
+    with run_server(fork_server, tmp_path / "data", die=kill_before("forget_keys")) as server:
+        server.make()
+        learn_two_labels(server)
+        assert learn_key(server, "x", key="learned") == (200, "learned")
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            assert learn_key(server, "third") == (422, "not-learned")
+        server.wait_until_ended()
+    for _ in range(2):
+        with run_server(fork_server, tmp_path / "data") as server:
+            assert learn_key(server, "third") == (422, "not-learned")
+            assert learn_key(server, "x", key="learned") == (200, "already learned")
+            server.kill()
+    with run_server(fork_server, tmp_path / "data") as server:
+        assert learn_key(server, "y") == (200, "learned")
+        server.kill()
+    with run_server(fork_server, tmp_path / "data") as server:  # the replay refuses the entries with "third" again
+        assert learn_key(server, "y") == (200, "already learned")
+        assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == 4
+
+
+def test_a_refused_late_label_is_not_recorded_after_a_crash(fork_server: ForkServer, tmp_path: Path) -> None:
+    with run_server(fork_server, tmp_path / "data", die=kill_before("remove_answers")) as server:
+        server.make()
+        learn_two_labels(server)
+        names = [server.predict({"a": 2.0})["id"] for _ in range(3)]
+        assert server.ask("POST", "/v1/models/m/learn", {"id": names[0], "label": "x"})[0] == 200
+        lines = [{"id": names[1], "label": "y"}, {"id": names[2], "label": "third"}]
+        body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            server.ask("POST", "/v1/models/m/learn", body, NDJSON)
+        server.wait_until_ended()
+    for status in ("learned", "already learned"):
+        with run_server(fork_server, tmp_path / "data") as server:
+            for name, label, expected in zip(names, "xyx", ("already learned", "already learned", status), strict=True):
+                said = server.ask("POST", "/v1/models/m/learn", {"id": name, "label": label})
+                assert (said[0], said[1]["status"]) == (200, expected)
+            assert server.ask("GET", "/v1/models/m/ledger")[1]["examples"] == 5
+            server.kill()
+
+
+def test_an_example_that_a_promoted_challenger_refuses_stays_learned(fork_server: ForkServer, tmp_path: Path) -> None:
+    """The replay must not ask the present champion about examples that an earlier champion accepted."""
+    with run_server(fork_server, tmp_path / "data") as server:
+        server.make("m", "kesler")
+        server.make("challenger", "perceptron", challenges="m")
+        learn_two_labels(server)
+        assert learn_key(server, "third") == (200, "learned")
+        assert server.ask("POST", "/v1/models/challenger/promote")[0] == 200
+        server.kill()
+    with run_server(fork_server, tmp_path / "data") as server:
+        status, said = server.learn({"a": 1.0}, "third", name="challenger", key="k")
+        assert (status, said["status"]) == (200, "already learned")
+
+
+def test_an_example_that_only_a_challenger_learned_is_refused_again_after_a_crash(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
+    with run_server(fork_server, tmp_path / "data", die=kill_before("forget_keys")) as server:
+        server.make("m", "perceptron")
+        server.make("challenger", "kesler", challenges="m")
+        learn_two_labels(server)
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            assert learn_key(server, "third") == (422, "not-learned")
+        server.wait_until_ended()
+    with run_server(fork_server, tmp_path / "data") as server:
+        assert learn_key(server, "third") == (422, "not-learned")
+
+
+def test_a_file_is_saved_only_after_the_keys_of_refused_examples_are_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A replay from that file would not see the refused example."""
+    may_delete, forget_keys = threading.Event(), Journal.forget_keys
+
+    def forget_later(journal: Journal, stream: int, keys: list[str]) -> None:
+        may_delete.wait()
+        forget_keys(journal, stream, keys)
+
+    monkeypatch.setattr(Journal, "forget_keys", forget_later)
+    recovery.prepare_folder(tmp_path)
+
+    async def run() -> None:
+        registry = recovery.open_registry(tmp_path, Limits())
+        registry.start()
+        served = await registry.create("m", Perceptron(), None)
+        stream = registry.streams[served.stream]
+        for label in "xy":
+            await stream.learn_one(json.dumps({"features": {"a": 1.0}, "label": label}).encode(), None)
+        with pytest.raises(RequestError):
+            await stream.learn_one(b'{"features": {"a": 1.0}, "label": "third"}', "k")
+        saved = asyncio.create_task(MaintenanceTask(registry).save(served))
+        await asyncio.sleep(0.2)
+        assert checkpoint.list_positions(tmp_path, served.id) == []
+        may_delete.set()
+        await saved
+        assert checkpoint.list_positions(tmp_path, served.id) == [3]
+        await registry.stop()
+
+    asyncio.run(run())
 
 
 def replay_journal(folder: Path, name: str) -> Any:

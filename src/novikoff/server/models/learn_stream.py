@@ -100,7 +100,8 @@ class LearnStream:
             raise RequestError(
                 f"{self.refused.total():,} examples were refused. The first error: {total.problem}", "refused-examples"
             )
-        status = LEARNED if total.examples or not self.line else ALREADY_LEARNED
+        was_known = self._known is not None or "already-learned" in self.refused
+        status = ALREADY_LEARNED if was_known and not total.examples else LEARNED
         return LearnResponse(status, total.examples, total.mistakes, total.updates, dict(self.refused))
 
     async def _hold_key(self) -> None:

@@ -119,7 +119,6 @@ class ModelGroup:
             return LearnResponse(ALREADY_LEARNED, 0, 0, 0)
         outcome = await self.commit(line, 1, late, record, demand)
         if outcome.problem is not None:
-            self._forget(key)
             raise RequestError(str(outcome.problem), getattr(outcome.problem, "code", "not-learned"))
         return LearnResponse(LEARNED, outcome.examples, outcome.mistakes, outcome.updates)
 
@@ -200,7 +199,7 @@ class ModelGroup:
         appended, outcome = self.registry.writer.append(entry, chain), self.registry.loop.create_future()
         for name in late if key is None else (*late, key[0]):
             self.in_flight_names[name] = appended
-        appended.add_done_callback(partial(self._finish, entry, late, demand, outcome))
+        appended.add_done_callback(partial(self._finish, entry, late, demand, chain is None, outcome))
         return outcome
 
     def _finish(
@@ -208,6 +207,7 @@ class ModelGroup:
         entry: LearnEntry,
         late: LateLabels,
         demand: MemoryDemand,
+        is_whole_request: bool,
         outcome: asyncio.Future[LearnOutcome],
         appended: asyncio.Future[tuple[int, int | None]],
     ) -> None:
@@ -234,6 +234,8 @@ class ModelGroup:
         else:
             if late:
                 self._settle(late, set(learned.left_out))
+            if learned.left_out and is_whole_request and entry.key is not None:
+                self._forget(entry.key[0])
             if not outcome.cancelled():
                 outcome.set_result(learned)
         self.admission.end(demand)
@@ -242,7 +244,7 @@ class ModelGroup:
                 del self.in_flight_names[name]
 
     def _settle(self, late: LateLabels, refused: set[int]) -> None:
-        """Make learned labels final. Predictions whose labels were refused stay pending."""
+        """Make learned labels final. Predictions whose labels were refused stay pending, also after a crash."""
         waiting = self.waiting
         back = [name for name, label in late.items() if label.example in refused]
         for name in late.keys() - back:
@@ -317,11 +319,10 @@ class ModelGroup:
             raise key_reused_error()
         return found is not None
 
-    def _forget(self, key: str | None) -> None:
-        """Free the key of a refused example, so that it can be used again."""
-        if key is not None:
-            self.keys.pop(key, None)
-            self.registry.written(lambda journal: journal.forget_keys(self.id, [key]))
+    def _forget(self, key: str) -> None:
+        """Free the key of a refused example, so that it can be used again. After a crash, the recovery frees it."""
+        self.keys.pop(key, None)
+        self.registry.written(lambda journal: journal.forget_keys(self.id, [key]))
 
     async def free(self, *names: str) -> None:
         """Wait until no other request uses any of these keys and ids."""

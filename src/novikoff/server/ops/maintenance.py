@@ -84,6 +84,9 @@ class MaintenanceTask:
         content = snapshot(served.learner)
         self._since.pop(served.id, None)
         folder, number = self.registry.folder, served.id
+        # A replay from this file does not see which of its examples were refused. Their keys and labels are deleted
+        # from the journal by earlier jobs, which must be durable before the file exists.
+        await self.registry.written(lambda _: None)
         await asyncio.to_thread(lambda: checkpoint.write(folder, number, position, content()))
         if self.registry.models.get(served.name) is not served:  # deleted in the meantime
             await asyncio.to_thread(checkpoint.remove, folder, number)

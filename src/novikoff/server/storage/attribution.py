@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import NamedTuple
 
@@ -82,6 +82,31 @@ def forget_entry(connection: sqlite3.Connection, stream: int, position: int) -> 
 def forget_stream(connection: sqlite3.Connection, stream: int) -> None:
     for table in ("sources", "labelled", "erasures"):
         connection.execute(f"DELETE FROM {table} WHERE stream = ?", (stream,))  # noqa: S608 - no input
+
+
+def find_keys_of_refused(connection: sqlite3.Connection, stream: int, refused: Collection[int]) -> list[str]:
+    """Return the keys of single examples whose latest entries are at these positions.
+
+    The key of a stream of lines is not among them: its record counts the lines that need not be sent again.
+    """
+    query = """
+        SELECT keys.key, used.last FROM keys JOIN (
+            SELECT key, max(position) AS last FROM sources WHERE stream = ? AND position >= ? GROUP BY key
+        ) AS used ON used.key = keys.key WHERE keys.stream = ? AND keys.lines = 1
+    """
+    rows = connection.execute(query, (stream, min(refused), stream))
+    return [key for key, last in rows if last in refused]
+
+
+def find_refused_labels(
+    connection: sqlite3.Connection, stream: int, refused: Mapping[int, Collection[int]]
+) -> list[str]:
+    """Return the ids of predictions whose latest labels are in these lines, given by positions of entries."""
+    rows = connection.execute(  # line is that of the greatest position: SQLite's rule for a query with max()
+        "SELECT id, line, max(position) FROM labelled WHERE stream = ? AND position >= ? GROUP BY id",
+        (stream, min(refused)),
+    )
+    return [name for name, line, last in rows if line in refused.get(last, ())]
 
 
 def record_erasure(

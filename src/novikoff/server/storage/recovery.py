@@ -9,6 +9,8 @@ import contextlib
 import fcntl
 import json
 import os
+import sqlite3
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,14 +18,15 @@ from novikoff.base.internals import estimate_memory
 from novikoff.errors import InputError
 from novikoff.memory_limit import Growth
 from novikoff.model_factory import DEFAULT_LEARNER
+from novikoff.server.models.model_group import ModelGroup
 from novikoff.server.models.pending_predictions import LabelledPrediction
 from novikoff.server.models.registry import ModelRegistry
 from novikoff.server.models.served_model import CHALLENGER, CHAMPION, ComparisonBaseline, ServedModel, create_learner
 from novikoff.server.models.validation import RequestError
 from novikoff.server.ops import clock
 from novikoff.server.ops.limits import MEMORY_SLACK_DIVISOR, Limits
-from novikoff.server.storage import checkpoint
-from novikoff.server.storage.journal import JOURNAL_FILE, IdempotencyRecord, iter_entries
+from novikoff.server.storage import attribution, checkpoint
+from novikoff.server.storage.journal import JOURNAL_FILE, IdempotencyRecord, Journal, iter_entries
 from novikoff.server.storage.journal_check import open_journal
 
 LOCK_FILE = "lock"
@@ -177,13 +180,42 @@ def _load_model(registry: ModelRegistry, row: ModelRow, first: int) -> ServedMod
 def _replay(registry: ModelRegistry) -> None:
     for stream in registry.streams.values():
         behind = min(served.position for served in stream.members)
+        refused: dict[int, Collection[int]] = {}
         for number, (position, body) in enumerate(iter_entries(registry.journal.connection, stream.id, behind)):
             if number % MEASURE_INTERVAL_ENTRIES == 0:
                 stream.allowed = {served.name: _compute_allowed_bytes(registry, served) for served in stream.members}
             with contextlib.suppress(RequestError):  # a stopped model: its message is reported below
-                stream.apply(position, body)
+                outcome = stream.apply(position, body)
+                if outcome.left_out and _was_champion(stream):
+                    refused[position] = outcome.left_out.keys()
         stream.allowed = {}
+        if refused:
+            _forget_refused(registry.journal, stream.id, refused)
         registry.said += [served.broken for served in stream.members if served.broken is not None]
+
+
+def _was_champion(stream: ModelGroup) -> bool:
+    """Return whether the present champion certainly was the champion when the last replayed entry was learned.
+
+    An earlier champion may have learned an example that this one refuses.
+    """
+    champion = stream.champion
+    alone = len(stream.members) == 1
+    return alone or champion.past is None or champion.ledger.examples > champion.past.examples
+
+
+def _forget_refused(journal: Journal, stream: int, refused: Mapping[int, Collection[int]]) -> None:
+    """Delete the keys and late labels of refused examples: the server may have ended before it deleted them.
+
+    They are durable with their entry, before the models refuse it. `refused` has indices of examples by positions.
+    """
+    keys = attribution.find_keys_of_refused(journal.connection, stream, refused)
+    ids = attribution.find_refused_labels(journal.connection, stream, refused)
+    if keys or ids:
+        # A full disk must not prevent the start of the server.
+        with contextlib.suppress(sqlite3.OperationalError), journal.transaction():
+            journal.forget_keys(stream, keys)
+            journal.remove_answers(ids)
 
 
 def _restore_predictions(registry: ModelRegistry) -> None:
