@@ -18,14 +18,14 @@ from novikoff.schema import EXAMPLES as EXAMPLE_COUNT
 from novikoff.schema import INFINITY, MAX_COUNT, ArraySpec, Constraint, Entries, FreeSize, InRange, Schema
 
 MAX_LISTED_MISTAKES = 4096
-# Where each number lives in Book.counts; the list of mistakes follows from FIRST_LISTED on.
+# Where each number lives in LedgerCounters.counts; the list of mistakes follows from FIRST_LISTED on.
 EXAMPLES, MISTAKES, UPDATES, WEIGHTED, N_LISTED, STRIDE, FIRST_LISTED = 0, 1, 2, 3, 4, 5, 6
 CALIBRATED_NEXT = FIRST_LISTED + MAX_LISTED_MISTAKES
 """The entry with the number of the next example that calibrates probabilities; not saved."""
 N_COUNTS = CALIBRATED_NEXT + 1
 NEVER_CALIBRATED = 2**62
 """The number of an example that is never reached."""
-# … and in Book.sums.
+# … and in LedgerCounters.sums.
 SQUARED_RADIUS, ENERGY, LOSS = 0, 1, 2
 
 
@@ -163,7 +163,7 @@ class Ledger:
 
     @property
     def weighted(self) -> int:
-        """Return the number of examples with a sample weight other than 1.
+        """Return the number of examples with a weight other than 1: sample weight times class weight.
 
         The theorems for plain runs do not apply to runs that have any.
         """

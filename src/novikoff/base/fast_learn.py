@@ -2,7 +2,7 @@
 
 In Python, inspecting argument types and building arrays costs more than learning itself. The fast path therefore keeps:
 
-- the compiled steps for the current types (`Compiled.bound`), with their constant arguments packed into one block;
+- the compiled steps for the current types (`CompiledFunction.bound`), their constant arguments packed into one block;
 - buffers that are filled directly from a dict, by compiled code or, for numbers that are not Python's own, by `struct`;
 - the tables of labels and feature names.
 

@@ -127,7 +127,7 @@ class ModelState:
 
 
 def bytes_per_slot(updater: Any, stride: int = 1) -> int:
-    """Return the bytes of one slot with `across` columns of weights."""
+    """Return the bytes of one slot with `stride` columns of weights."""
     per_row = ((name, bytes_per_row(getattr(updater, name, None))) for name in PER_SLOT_FIELDS)
     return sum(size if name in DERIVED_FIELDS else size * stride for name, size in per_row)
 

@@ -1,8 +1,17 @@
 """Base class of online learners: fit, partial_fit, predict, and the ledger.
 
-`fit` and `partial_fit` check their arguments, encode labels, and call `_learn`, which iterates over the rows. The loop
-itself (`_run_loop`) and the scores (`_build_loop_scorer`) come from the classes for linear, multiclass and kernel
-learners. A learner's own file describes its algorithm in a `LearnerSpec`.
+`fit` runs through these functions:
+
+    fit                         public; in learners with sample weights it is that of `SampleWeightMixin`
+    _fit_rows                   check arguments, encode labels, create the state
+    _learn, learn_passes        iterate over passes, undo a batch with an invalid row (row_training.py)
+    _run_pass                   learn all rows once
+    for_each_canonical_block    iterate over blocks of rows without zeros and duplicate columns (data/canonical_rows.py)
+    _run_loop                   call the compiled loop: linear_classifier.py, multiclass/base.py, dual/kernel_base.py, …
+    learn                       the loop over examples (core/loop.py, core/multiclass/loop.py, …)
+
+`partial_fit` differs only in its first steps. The scores (`_build_loop_scorer`) come from the same classes as
+`_run_loop`. A learner's own file describes its algorithm in a `LearnerSpec`.
 """
 
 from __future__ import annotations
@@ -232,8 +241,11 @@ class OnlineClassifier(BaseEstimator, ABC):
         weights: NDArray[np.float64],
         orders: RowOrders = IN_GIVEN_ORDER,
     ) -> int:
-        """Learn all rows, one pass for each order; if one is refused, learn none. Return the mistakes of the first
-        pass."""
+        """Learn all rows, one pass for each order; return the mistakes of the first pass.
+
+        If a row is invalid, no row is learned. After a weight overflow the rows before it may stay learned: see
+        `learn_passes`.
+        """
         return learn_passes(self, state, rows, codes, weights, orders)
 
     def _learn_rows(self, state: ModelState, rows: Rows, signs: Any, labels: Any, weights: NDArray[np.float64]) -> None:

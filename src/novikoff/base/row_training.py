@@ -1,4 +1,4 @@
-"""Training passes over a batch of rows, in the given or a shuffled order; a batch with an invalid row is undone."""
+"""Training passes over a batch of rows, in the given or a shuffled order. A batch with an invalid row is refused."""
 
 from __future__ import annotations
 
@@ -31,10 +31,13 @@ class PassRecord(NamedTuple):
 def learn_passes(
     model: Any, state: ModelState, rows: Rows, codes: Any, weights: NDArray[np.float64], orders: RowOrders
 ) -> int:
-    """Learn all rows, one pass for each order; if one is refused, learn none. Return the mistakes of the first pass.
+    """Learn all rows, one pass for each order; return the mistakes of the first pass.
 
-    A batch smaller than the model is checked first. A larger one is learned at once, and the model is restored if
-    that fails: copying the model is then cheaper than reading the batch twice.
+    If a row is invalid, no row is learned. A batch smaller than the model is checked first. A larger one is learned at
+    once, and the model is restored if that fails: copying the model is then cheaper than reading the batch twice.
+
+    Weights that grow out of range are found only while learning. Then a model without a backup keeps what it has
+    learned before that row. A new model is dropped by the caller.
     """
     backup = state.copy() if len(rows.values) >= state.updater.weights.size else None
     if backup is None:

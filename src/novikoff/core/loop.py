@@ -278,11 +278,17 @@ def learn_one_sparse(
     values: NDArray[np.floating],
     y: float,
 ) -> int:
-    """Learn one example, given as its features; `starts` is [0, their number, 1 where the arrays are shared and hold an
-    example]. Return NEEDS_SLOW_PATH where a feature is new. Return HAS_ZEROS, with nothing learned, where a value is 0:
-    such terms have then been removed from these arrays. Without the last of the `starts`, the values are those of all
-    features, and the indices are 0, 1, 2, …: for learners whose step is compiled for sparse examples only. The return
-    values are then those of `learn_one_dense`."""
+    """Learn one example, given by its terms; `block` is the packed `StepContext`.
+
+    `starts` has three numbers: 0, the number of terms, and 1 if the arrays are shared and hold an example. Return what
+    `step` returns, or one of these, with nothing learned:
+
+    NEEDS_SLOW_PATH  a feature is new, the fast path is closed, or the sample of features needs a larger buffer
+    HAS_ZEROS        a value is 0; such terms have been removed from the arrays: call again
+
+    If `starts` has only two numbers, `values` are those of all features and `indices` are 0, 1, 2, …: for learners
+    whose step is compiled for sparse examples only. The return values are then those of `learn_one_dense`.
+    """
     s = unpack_block(block, like)
     rows = rest = Sparse(starts, indices, values)
     if len(starts) == 2:

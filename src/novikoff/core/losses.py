@@ -29,16 +29,17 @@ from novikoff._compiled.jit import generic
 
 
 class Loss(NamedTuple):
-    """
-    PERCEPTRON_LOSS        update on a mistake, and also where y·s < margin (the thick separator)
-    RELATIVE_MARGIN          … where y·s/‖w‖ < margin, and always from w = 0
-    FALSE_NEGATIVE         update on a positive example that was predicted negative, and on nothing else
-    VOTE_MARGIN   update where not all vote for the label: the score is the share of votes for + less that for −
-    ALWAYS_UPDATE           every example is passed to the updater, which decides itself
-    HINGE          ℓ = max(0, 1 − y·s), the loss of the support vector machine
-    SQUARED_HINGE      update where y·s < 1, in proportion to 1 − y·s: the slope of half the squared hinge loss
-    LOGISTIC       ℓ = ln(1 + exp(−y·s)), the loss of logistic regression
-    SQUARED        ℓ = ½(y − s)², the loss of LMS, Adaline and ridge regression
+    """A loss of the package: one of these kinds, with a margin where it has one.
+
+    PERCEPTRON_LOSS  update on a mistake, and where y·s < margin (the thick separator)
+    RELATIVE_MARGIN  update on a mistake, where y·s/‖w‖ < margin, and always from w = 0
+    FALSE_NEGATIVE   update on a positive example that was predicted negative, and on nothing else
+    VOTE_MARGIN      update where not all vote for the label: the score is the share of votes for + less that for −
+    ALWAYS_UPDATE    every example is passed to the updater, which decides itself
+    HINGE            ℓ = max(0, 1 − y·s), the loss of the support vector machine
+    SQUARED_HINGE    update where y·s < 1, in proportion to 1 − y·s: the slope of half the squared hinge loss
+    LOGISTIC         ℓ = ln(1 + exp(−y·s)), the loss of logistic regression
+    SQUARED          ℓ = ½(y − s)², the loss of LMS, Adaline and ridge regression
     """
 
     kind: int

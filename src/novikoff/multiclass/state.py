@@ -26,7 +26,7 @@ def _empty_counts() -> NDArray[np.int64]:
 
 @dataclass
 class MulticlassState(ModelState):
-    """The state of a multiclass model. The arrays of the updater have `across` columns for each slot."""
+    """The state of a multiclass model. The arrays of the updater have `stride` columns for each slot."""
 
     stride: int = 1
     column_counters: ColumnCounters = field(

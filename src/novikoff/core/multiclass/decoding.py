@@ -136,8 +136,10 @@ def score_and_predict_rows(
     out: NDArray[np.float64],
     winners: NDArray[np.int64],
 ) -> None:
-    """`score_classes` and `predict_class` for many rows: `across` scores of columns in, `known` weights of classes
-    out, for each."""
+    """Call `score_classes` and `predict_class` for many rows, each with `stride` scores of columns.
+
+    Write `n_classes` scores of classes to `out`, and the predicted class to `winners`, for each row.
+    """
     for i in range(len(winners)):
         row_scores = scores[i * stride : (i + 1) * stride]
         score_classes(scheme, loss, row_scores, n_classes, workspace)

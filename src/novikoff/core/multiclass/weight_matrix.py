@@ -1,7 +1,7 @@
 """Many columns of weights over the same features, one for each class, pair of classes or bit of a code.
 
 Every updater for one weight vector serves a table of them: the weight of slot j in column c is number
-j·across + c of its arrays. The columns of one example are scored in one go; those that are to move then move as they
+j·stride + c of its arrays. The columns of one example are scored in one go; those that are to move then move as they
 would if each stood alone.
 """
 

@@ -9,6 +9,9 @@ The mean of all hypotheses is kept by changes where there are no penalties (core
 of the hypotheses is made up for likewise.
 
 (w, G) stand side by side in one array of two columns: an update touches one cache line, not two.
+
+In the formulas above g_j is the derivative. In the code `g` is that of core/losses.py, minus the derivative, so steps
+add it. Steps without penalties update eight weights at a time: _compiled/simd/weight_updates.py.
 """
 
 from __future__ import annotations

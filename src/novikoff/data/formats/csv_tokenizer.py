@@ -4,6 +4,9 @@ A cell that begins with a quote ends at the next single quote; a doubled quote s
 newlines inside are text. With NO_QUOTE, no cell is quoted. A quote anywhere else is stray: it opens nothing, so that it
 spoils only its own record. The text begins at a record. 64 bytes are scanned at once; bits are visited one by one only
 where there are quotes.
+
+The spans of cells include their quotes. `csv_rows.unquote_in_place` removes them and merges doubled quotes when a cell
+is parsed.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def copy_rows(rows: Sparse, chosen: NDArray[np.int64], out: Sparse) -> None:
 
 
 def gather_rows(rows: Rows, chosen: NDArray[np.int64], buffer: Sparse | None = None) -> Rows:
-    """Return a copy of the chosen rows, in this order; in the arrays of `room` where these are large enough."""
+    """Return a copy of the chosen rows, in this order; in the arrays of `buffer` where these are large enough."""
     if isinstance(rows, Dense):
         terms = len(chosen) * rows.width
         values = (

@@ -3,6 +3,8 @@
 A secret is `nvk_<id>_<43 characters>`. The id identifies the entry. The 43 characters are 256 random bits, so one round
 of SHA-256 is enough. The file is read again when it changes: a revoked token is refused within a second. While the
 file can't be read, all requests are refused.
+
+This module only reads and checks tokens. `middleware.py` decides which requests need one, and with which scope.
 """
 
 from __future__ import annotations

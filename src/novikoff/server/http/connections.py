@@ -87,7 +87,7 @@ class ClientConnection(asyncio.Protocol):
     limits = Limits()
     monitor: ConnectionMonitor
     request: ApiRequest | None = None  # the request that the middleware is handling
-    grant: tuple[bytes, float, Grant] | None = None  # the last valid Authorization header, its expiry and its grant
+    grant: tuple[bytes, float, Grant] | None = None  # last valid Authorization header, TokenStore.next_refresh, grant
     lost = half_closed = write_paused = False  # closed; closed for reading; the client does not read the response
     in_head = True  # a head is expected; after the first request uvicorn's keep-alive time-out waits for it to begin
     head_started = has_requests = more_body = False  # a head is incomplete; one was complete; a body is incomplete

@@ -212,7 +212,7 @@ class RequestMiddleware:
             await self.app(scope, request.receive, request.send)
         except Exception as problem:
             if request.status and not request.ended and not request.is_disconnected():
-                raise
+                raise  # the response has started, so only uvicorn can end it now: it closes the connection
             if not request.status and not request.ended:
                 await request.respond_error(to_request_error(problem))
         finally:

@@ -213,6 +213,9 @@ class ModelGroup:
     ) -> None:
         """Apply an entry that is durable in the journal, or give up one that could not be written.
 
+        The entry may also be durable while the champion is stopped. Then the request fails, and the entry is learned
+        when the model is restored.
+
         Appends are resolved in the journal's order, and callbacks run in the order in which their futures are
         resolved. So models learn in the journal's order.
         """

@@ -5,7 +5,8 @@ more lines {"features": …, "label": …}. Its digest covers the digest of the 
 inserted entries are detected. Entries, idempotency keys and labels of predictions are written in one transaction. The
 database uses a write-ahead log with full sync: committed data survives a power loss.
 
-All methods are called by one thread, the writer's. Readers open their own connections (`open_read_only`).
+While the server runs, only the writer's thread uses the connection. Start-up, shutdown and erasure use it without
+that thread. Readers open their own connections (`open_read_only`).
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ class JournalDamaged(InputError):
 
 
 class Journal:
-    """The database; `recovery.open_journal` opens it. All methods are called by one thread, the writer's."""
+    """The database; `journal_check.open_journal` opens it. Only one thread at a time may use it."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path, self.connection = path, connection
