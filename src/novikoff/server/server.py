@@ -125,7 +125,7 @@ def _run(
 
 
 def _check_address(address: ServerAddress, tokens: TokenStore, folder: Path) -> None:
-    if not _is_loopback(address.host) and not tokens.closed():
+    if not _is_loopback(address.host) and not tokens.requires_token():
         raise InputError(
             f"{address.host} can be reached from other machines, but there are no tokens. Create one with `novikoff"
             f" serve token --data-dir {folder} --scope predict --name NAME`, or listen on 127.0.0.1."

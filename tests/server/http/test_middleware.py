@@ -58,13 +58,13 @@ def test_only_the_hash_of_a_token_is_stored(tmp_path: Path) -> None:
 
 def test_admin_implies_the_others(tmp_path: Path) -> None:
     granted = TokenStore(tmp_path)
-    assert not granted.closed()
+    assert not granted.requires_token()
     secret = auth.create_token(tmp_path, ["admin"], 1, "me")
     expire_refresh(granted)
     found = granted.check(bearer_header(secret))
     assert isinstance(found, Grant)
     assert found.scopes == set(SCOPES)
-    assert granted.closed()
+    assert granted.requires_token()
 
 
 def test_invalid_tokens_are_refused(tmp_path: Path) -> None:
@@ -129,11 +129,11 @@ def test_a_token_expires_and_is_revoked(tmp_path: Path, monkeypatch: pytest.Monk
     expire_refresh(reader)
     assert not reader.is_still_granted(granted)
     assert reader.check(bearer_header(short)) == reader.check(bearer_header(long)) == auth.UNKNOWN_TOKEN
-    assert reader.closed()
+    assert reader.requires_token()
     assert len(reader) == 0
     (tmp_path / "tokens.json").unlink()  # removing the file does not open a running server
     expire_refresh(reader)
-    assert reader.closed()
+    assert reader.requires_token()
     assert reader.check(bearer_header(short)) == auth.UNKNOWN_TOKEN
     with pytest.raises(InputError, match=r"no token 'x'\. Existing tokens: none"):
         auth.revoke_token(tmp_path, "x")
@@ -182,7 +182,7 @@ def test_an_invalid_token_file_refuses_every_request(tmp_path: Path, content: by
     assert reader.check(bearer_header(secret)) == auth.TOKENS_UNREADABLE
     assert reader.problem is not None
     assert sentence in reader.problem
-    assert reader.closed()
+    assert reader.requires_token()
 
 
 @pytest.mark.parametrize(

@@ -99,5 +99,5 @@ def test_a_learn_request_enters_few_modules(tmp_path: Path, with_token: bool) ->
         recorder.on = True
         assert learn("ham", **{"Idempotency-Key": "k"}) == 200
         recorder.on = False
-    assert {"connections", "middleware", "app", "model_group", "journal"} <= recorder.entered
+    assert {"connections", "middleware", "app", "model_stream", "journal"} <= recorder.entered
     assert len(recorder.entered) <= MAX_MODULES, " ".join(sorted(recorder.entered))

@@ -38,7 +38,7 @@ def status_of(some: PendingPredictions, name: str, label: Any = "x") -> int:
 def test_an_expired_prediction_is_refused() -> None:
     some, now = waiting(pending_seconds=100), time.time()
     names = [some.keep(["a"], now - age)[0] for age in (300, 200, 101, 99, 0)]
-    some.written(7, names)
+    some.record_row(7, names)
     assert status_of(some, names[1]) == 410  # also before anybody has cleared it away
     some.trim(now)
     assert [status_of(some, name) for name in (names[0], names[2])] == [410, 410]
@@ -86,7 +86,7 @@ def test_a_journal_row_stays_until_its_predictions_are_settled() -> None:
     some, now = waiting(), time.time()
     (first, kept), (second, _) = some.keep(["a"], now), some.keep(["b"], now)
     assert some.claim(first, "x") is not None  # before it is written: its label may still be refused
-    some.written(1, [first, second])
+    some.record_row(1, [first, second])
     assert some.claim(second, "x") is not None
     some.settle(second)
     assert some.empty == []

@@ -57,7 +57,7 @@ async def start_registry(folder: Path) -> tuple[ModelRegistry, MaintenanceTask]:
 
 def learn(registry: ModelRegistry, body: bytes, key: str | None = None) -> Any:
     served = registry.find("m")
-    registry.streams[served.stream].check_learner(served)
+    registry.streams[served.stream].check_accepts_examples(served)
     return registry.streams[served.stream].learn_one(body, key)
 
 

@@ -26,8 +26,8 @@ from novikoff.server.http.event_stream import EventStream
 from novikoff.server.http.middleware import ApiRequest, RequestMiddleware, Security
 from novikoff.server.http.openapi import build_document
 from novikoff.server.http.routes import EVENT_STREAM, JSON, METRICS_TEXT, NDJSON, OCTET_STREAM, OPERATIONS, PUBLIC_PATHS
-from novikoff.server.models.learn_stream import LearnStream
-from novikoff.server.models.line_chunks import iter_line_blocks
+from novikoff.server.models.line_blocks import iter_line_blocks
+from novikoff.server.models.line_upload import LineUpload
 from novikoff.server.models.predict import PredictService
 from novikoff.server.models.registry import ModelRegistry
 from novikoff.server.models.served_model import ServedModel, create_learner, load_uploaded, precompile, try_precompile
@@ -159,16 +159,16 @@ class ApiHandlers:
     async def learn(self, request: ApiRequest) -> Any:
         served = self._find(request)
         stream = self.registry.streams[served.stream]
-        stream.check_learner(served)
+        stream.check_accepts_examples(served)
         key = request.header.get(KEY_HEADER)
         if key is not None and not KEY_PATTERN.fullmatch(key):
             detail = "The Idempotency-Key must be 1 to 200 ASCII characters without spaces."
             raise RequestError(detail, "invalid-idempotency-key", 400)
-        name = None if key is None else key.decode()
+        key_text = None if key is None else key.decode()
         if request.media != NDJSON:
-            return await stream.learn_one(await request.body(), name)
+            return await stream.learn_one(await request.body(), key_text)
         skip = _parse_query(request, schemas.LearnQuery).bad_lines == "skip"
-        lines, learning = iter_line_blocks(request.stream(), self.limits.line), LearnStream(stream, name, skip=skip)
+        lines, learning = iter_line_blocks(request.stream(), self.limits.line), LineUpload(stream, key_text, skip=skip)
         if NDJSON.encode() in request.header.get(b"accept", b""):
             return StreamingResponse(learning.report(lines), media_type=NDJSON)
         return await learning.learn_all(lines)
@@ -256,7 +256,7 @@ class ApiHandlers:
         return Response(self.numbers.text(self.registry), media_type=METRICS_TEXT)
 
     async def openapi(self, request: ApiRequest) -> dict[str, Any]:
-        return build_document(closed=self.security.tokens.closed())
+        return build_document(closed=self.security.tokens.requires_token())
 
     async def ready(self, request: ApiRequest) -> Response:
         if self.registry.disk_is_full or not self.registry.writer.is_alive():

@@ -162,7 +162,7 @@ class TokenStore:
         self.refresh()
         return len(self._by_id)
 
-    def closed(self) -> bool:
+    def requires_token(self) -> bool:
         """Return whether requests need a token."""
         self.refresh()
         return self.in_use

@@ -72,7 +72,8 @@ class Security:
         self.rates = RateLimiter(self.limits.rate)
         self.max_bytes = {JSON: self.limits.body, OCTET_STREAM: self.limits.upload, NDJSON: None}
 
-    def is_open(self) -> bool:
+    def allows_anonymous(self) -> bool:
+        """Return whether requests need no token."""
         if time.monotonic() >= self.tokens.next_refresh:
             self.tokens.refresh()
         return self.loopback and not self.tokens.in_use
@@ -195,7 +196,7 @@ class RequestMiddleware:
     ) -> None:
         """Create the middleware; `headers` are added to each response."""
         self.app, self.security, self.name, self.checks = app, security, name, checks
-        self.scope = None if operation is None else operation.scope
+        self.required_scope = None if operation is None else operation.scope
         self.media_types = () if operation is None else tuple(operation.takes)
         self.headers = (*headers, TLS_HEADER) if security.tls else headers
 
@@ -230,7 +231,7 @@ class RequestMiddleware:
             security.observe(self.name, status, seconds)
         if status >= 400 or log.isEnabledFor(logging.DEBUG):
             log_request(self.name, status, seconds)
-        is_admin = self.scope == ADMIN_SCOPE and request.is_authorized
+        is_admin = self.required_scope == ADMIN_SCOPE and request.is_authorized
         if security.audit is not None and (is_admin or status in AUDITED_STATUSES):
             token = None if request.grant is None else request.grant.name
             about = {"client": request.address, "token": token, "method": request.scope["method"],
@@ -256,7 +257,7 @@ def check_headers(request: ApiRequest) -> None:
     host, origin, site = headers.get(b"host"), headers.get(b"origin"), headers.get(b"sec-fetch-site", b"none")
     if host is None:
         raise RequestError("A request must have a Host header.", "missing-host", 400)
-    request.needs_token = not middleware.security.is_open()
+    request.needs_token = not middleware.security.allows_anonymous()
     if not request.needs_token and not is_loopback_host(host):
         detail = "Without tokens the Host header must be localhost or a loopback address."
         raise RequestError(detail, "untrusted-host", 403)
@@ -267,7 +268,7 @@ def check_headers(request: ApiRequest) -> None:
 
 def authorize(request: ApiRequest) -> None:
     """Refuse requests without a valid token, and those whose token lacks the scope of the route."""
-    required = request.middleware.scope
+    required = request.middleware.required_scope
     if request.needs_token:
         request.grant = grant = _known_grant(request) or _check_token(request)
         request.client_id = grant.id

@@ -21,7 +21,7 @@ from novikoff.data.names.string_table import MAX_TEXT_BYTES
 from novikoff.errors import InputError
 from novikoff.memory_limit import NAME_BYTES, Growth, format_size
 from novikoff.server.models.features import get_encoder
-from novikoff.server.models.ndjson_batch import LineRun
+from novikoff.server.models.line_runs import LineRun
 from novikoff.server.models.served_model import ServedModel
 from novikoff.server.models.validation import RequestError
 from novikoff.server.ops.limits import Limits

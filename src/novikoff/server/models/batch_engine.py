@@ -48,7 +48,7 @@ from novikoff.errors import InputError, ModelTooLarge, NovikoffError
 from novikoff.multiclass.base import MulticlassClassifier
 from novikoff.multiclass.internals import class_scores_of, has_single_labels
 from novikoff.server.models.features import get_encoder, get_served_encoding, keep_names, predict_with_score
-from novikoff.server.models.ndjson_batch import ExampleError, IrregularLine, LineRun
+from novikoff.server.models.line_runs import ExampleError, IrregularLine, LineRun
 from novikoff.server.models.validation import count_label
 
 UNKNOWN_COLUMN = MAX_INDEX - 1  # a column that is never assigned to a named feature

@@ -104,49 +104,49 @@ class PendingPredictions:
 
     def keep(self, features: Any, now: float) -> tuple[str, PendingPrediction]:
         kept = PendingPrediction(now, msgspec.json.encode(features), CURRENT_CLIENT.get())
-        name = self.ids.make(self.stream)
-        self.put(name, kept)
-        return name, kept
+        prediction_id = self.ids.make(self.stream)
+        self.put(prediction_id, kept)
+        return prediction_id, kept
 
-    def put(self, name: str, kept: PendingPrediction) -> None:
-        self.kept[name] = kept
+    def put(self, prediction_id: str, kept: PendingPrediction) -> None:
+        self.kept[prediction_id] = kept
         self.bytes += len(kept.features)
 
-    def needs(self, name: str) -> bool:
+    def needs(self, prediction_id: str) -> bool:
         """Return whether a prediction must stay in the journal: it is pending, or its label may yet be rejected."""
-        return name in self.kept or name in self._claimed
+        return prediction_id in self.kept or prediction_id in self._claimed
 
-    def written(self, row: int, names: Iterable[str]) -> None:
+    def record_row(self, row: int, prediction_ids: Iterable[str]) -> None:
         """Record the journal row of these predictions."""
-        needed = [name for name in names if self.needs(name)]
+        needed = [prediction_id for prediction_id in prediction_ids if self.needs(prediction_id)]
         self.rows |= dict.fromkeys(needed, row)
         if needed:
             self._left[row] = len(needed)
         else:
             self.empty.append(row)
 
-    def _pop_pending(self, name: str) -> PendingPrediction | None:
-        kept = self.kept.pop(name, None)
+    def _pop_pending(self, prediction_id: str) -> PendingPrediction | None:
+        kept = self.kept.pop(prediction_id, None)
         self.bytes -= 0 if kept is None else len(kept.features)
         return kept
 
-    def _remove_from_row(self, name: str) -> None:
-        row = self.rows.pop(name, None)
+    def _remove_from_row(self, prediction_id: str) -> None:
+        row = self.rows.pop(prediction_id, None)
         if row is not None:
             self._left[row] -= 1
             if self._left[row] == 0:
                 del self._left[row]
                 self.empty.append(row)
 
-    def claim(self, name: str, label: Any) -> PendingPrediction | None:
+    def claim(self, prediction_id: str, label: Any) -> PendingPrediction | None:
         """Take a prediction to learn it with this label, or return None if that label was learned already.
 
         Raise LateLabelError if the label can't be learned. The caller must `settle` or `release` the prediction.
         """
-        if self.ids.parse_stream(name) != self.stream:
+        if self.ids.parse_stream(prediction_id) != self.stream:
             self.counts.unknown += 1
             raise LateLabelError(404, "unknown-id", "The id does not belong to a prediction of this model.")
-        answered = self._find_answer(name)
+        answered = self._find_answer(prediction_id)
         if answered is not None:
             before = answered.label
             if before == label and type(before) is type(label):
@@ -156,52 +156,52 @@ class PendingPredictions:
             raise LateLabelError(
                 409, "label-changed", f"The prediction was already labelled {before!r}. A label can't be changed."
             )
-        kept = self._pop_pending(name)
+        kept = self._pop_pending(prediction_id)
         if kept is None or self._is_old(kept.time):
-            self._remove_from_row(name)
+            self._remove_from_row(prediction_id)
             self.counts.too_late += 1
             raise LateLabelError(
                 410, "expired-id", "The prediction has expired. Send its features together with the label instead."
             )
-        self.answered[name] = LabelledPrediction(kept.time, label)
-        self._claimed.add(name)
+        self.answered[prediction_id] = LabelledPrediction(kept.time, label)
+        self._claimed.add(prediction_id)
         return kept
 
-    def _find_answer(self, name: str) -> LabelledPrediction | None:
-        if name in self.kept or name in self.answered:
-            return self.answered.get(name)
-        found = self._look_up(name)
+    def _find_answer(self, prediction_id: str) -> LabelledPrediction | None:
+        if prediction_id in self.kept or prediction_id in self.answered:
+            return self.answered.get(prediction_id)
+        found = self._look_up(prediction_id)
         return None if found is None or self._is_old(found.time) else found
 
     def _is_old(self, moment: float) -> bool:
         return clock.now() - moment > self.limits.pending_seconds
 
-    def settle(self, name: str) -> None:
+    def settle(self, prediction_id: str) -> None:
         """Make the label of a claimed prediction final."""
-        self._claimed.discard(name)
-        self._remove_from_row(name)
+        self._claimed.discard(prediction_id)
+        self._remove_from_row(prediction_id)
 
-    def release(self, name: str, kept: PendingPrediction) -> None:
+    def release(self, prediction_id: str, kept: PendingPrediction) -> None:
         """Make a claimed prediction pending again, because its label could not be learned."""
-        self._claimed.discard(name)
-        self.answered.pop(name, None)
-        self.put(name, kept)
+        self._claimed.discard(prediction_id)
+        self.answered.pop(prediction_id, None)
+        self.put(prediction_id, kept)
 
     def trim(self, now: float) -> None:
         """Drop predictions and labels that are too old or above the limits."""
         too_old, most = now - self.limits.pending_seconds, self.limits.pending
         while self.kept:
-            name, kept = next(iter(self.kept.items()))
+            prediction_id, kept = next(iter(self.kept.items()))
             if len(self.kept) <= most and self.bytes <= self.limits.pending_bytes and kept.time >= too_old:
                 break
-            self._pop_pending(name)
-            self._remove_from_row(name)
+            self._pop_pending(prediction_id)
+            self._remove_from_row(prediction_id)
             self.counts.expired += 1
         while self.answered:
-            name, answer = next(iter(self.answered.items()))
+            prediction_id, answer = next(iter(self.answered.items()))
             if len(self.answered) <= most and answer.time >= too_old:
                 break
-            del self.answered[name]  # the journal keeps it until it expires
+            del self.answered[prediction_id]  # the journal keeps it until it expires
 
     def current_counts(self) -> PendingCounts:
         return msgspec.structs.replace(self.counts, waiting=len(self.kept))

@@ -10,7 +10,7 @@ import msgspec
 
 from novikoff.server.http.errors import encode_problem, to_request_error
 from novikoff.server.http.schemas import PredictionList, PredictRequest, PredictResponse
-from novikoff.server.models.ndjson_batch import LineRun
+from novikoff.server.models.line_runs import LineRun
 from novikoff.server.models.registry import ModelRegistry
 from novikoff.server.models.served_model import ServedModel
 from novikoff.server.models.validation import RequestError, check_features, decode_body

@@ -18,7 +18,7 @@ from novikoff import __version__
 from novikoff.base.internals import estimate_memory, plain_settings_of
 from novikoff.learner_registry import name_of
 from novikoff.memory_limit import Growth, format_size
-from novikoff.server.models.model_group import ModelGroup
+from novikoff.server.models.model_stream import ModelStream
 from novikoff.server.models.pending_predictions import LabelledPrediction, PendingPredictions, SignedIds
 from novikoff.server.models.served_model import (
     CHALLENGER,
@@ -40,8 +40,8 @@ from novikoff.server.storage.journal import (
     StoredPrediction,
     StreamDeleted,
     find_answer,
+    open_read_only,
 )
-from novikoff.server.storage.journal import open_read_only as open_journal_file
 
 FLUSH_INTERVAL_SECONDS = 0.25  # until kept predictions are written
 
@@ -52,7 +52,7 @@ class ModelRegistry:
     def __init__(self, folder: Path, limits: Limits, journal: Journal) -> None:
         self.folder, self.limits, self.journal = folder, limits, journal
         self.models: dict[str, ServedModel] = {}
-        self.streams: dict[int, ModelGroup] = {}
+        self.streams: dict[int, ModelStream] = {}
         self.ids = SignedIds(journal.meta("id key"))
         self.said: list[str] = []
         """Messages about problems that were found and repaired when the folder was opened."""
@@ -75,12 +75,12 @@ class ModelRegistry:
         await asyncio.to_thread(self.writer.stop)
         self.journal.close()
 
-    def written(self, write: Callable[[Journal], Any], size: int = 0) -> asyncio.Future[Any]:
+    def submit(self, write: Callable[[Journal], Any], *, needs_space: bool = False) -> asyncio.Future[Any]:
         """Call `write` in the next transaction. The future gets its result when it is durable, in the journal's order.
 
-        Jobs with `size` 0 are written even if the disk is full.
+        If the disk is full, a job with `needs_space` fails with DiskFull. Other jobs are written.
         """
-        return self.writer.submit(write, size)
+        return self.writer.submit(write, 1 if needs_space else 0)
 
     # --- Predictions that wait for labels ---
 
@@ -101,12 +101,12 @@ class ModelRegistry:
                 tasks.append(self.loop.create_task(self._save(stream, predictions)))
             if stream.waiting.empty:
                 rows, stream.waiting.empty = stream.waiting.empty, []
-                self.written(lambda journal, rows=rows: journal.remove_predictions(rows))  # type: ignore[misc]
+                self.submit(lambda journal, rows=rows: journal.remove_predictions(rows))  # type: ignore[misc]
         return tasks
 
-    async def _save(self, stream: ModelGroup, predictions: list[StoredPrediction]) -> None:
+    async def _save(self, stream: ModelStream, predictions: list[StoredPrediction]) -> None:
         try:
-            row = await self.written(lambda journal: journal.keep(stream.id, predictions), 1)
+            row = await self.submit(lambda journal: journal.keep(stream.id, predictions), needs_space=True)
         except DiskFull:
             stream.requeue(predictions)
         else:
@@ -137,14 +137,14 @@ class ModelRegistry:
     def add(self, served: ServedModel) -> ServedModel:
         if served.stream not in self.streams:
             waiting = PendingPredictions(served.stream, self.ids, self.limits, self._look_up)
-            self.streams[served.stream] = ModelGroup(served.stream, waiting, self.limits, self)
+            self.streams[served.stream] = ModelStream(served.stream, waiting, self.limits, self)
         self.models[served.name] = served
         served.measure()
         self.streams[served.stream].members.append(served)
         return served
 
     def _look_up(self, name: str) -> LabelledPrediction | None:
-        with open_journal_file(self.folder) as connection:
+        with open_read_only(self.folder) as connection:
             found = find_answer(connection, name)
         return None if found is None else LabelledPrediction(found[0], json.loads(found[1]))
 
@@ -203,7 +203,7 @@ class ModelRegistry:
             return number, where, joined
 
         try:
-            served.id, served.stream, served.joined = await self.written(write, 1)
+            served.id, served.stream, served.joined = await self.submit(write, needs_space=True)
         except BaseException:
             if uploaded is not None:
                 uploaded.unlink(missing_ok=True)
@@ -226,7 +226,7 @@ class ModelRegistry:
             for number, past in pasts:
                 journal.set_model(number, past=past)
 
-        await self.written(write)
+        await self.submit(write)
 
     async def delete(self, served: ServedModel) -> None:
         stream = self.streams[served.stream]
@@ -241,7 +241,7 @@ class ModelRegistry:
                 )
             journal.remove_model(served.id, served.stream)
 
-        await self.written(write)
+        await self.submit(write)
         if self.models.pop(served.name, None) is not None:
             stream.members.remove(served)
         if not stream.members:
@@ -260,7 +260,7 @@ class ModelRegistry:
             journal.set_model(champion, role=CHALLENGER)
             journal.set_model(served.id, role=CHAMPION)
 
-        await self.written(write, 1)
+        await self.submit(write, needs_space=True)
         for member in stream.members:
             member.role = CHAMPION if member is served else CHALLENGER
         for member in stream.members:

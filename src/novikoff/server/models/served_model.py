@@ -43,8 +43,7 @@ from novikoff.model_file import from_bytes
 from novikoff.server.http.schemas import Counts, ModelInfo
 from novikoff.server.models.batch_engine import BatchEngine
 from novikoff.server.models.features import get_encoder, get_served_encoding, keep_names, predict_with_score
-from novikoff.server.models.ndjson_batch import ExampleError as NotTaken
-from novikoff.server.models.ndjson_batch import IrregularLine, LineRun
+from novikoff.server.models.line_runs import ExampleError, IrregularLine, LineRun
 from novikoff.server.models.validation import NAMED_DECODERS, RAW_DECODERS, RequestDecoders, RequestError, count_label
 from novikoff.server.ops.limits import Limits
 
@@ -201,10 +200,10 @@ class ServedModel:
             try:
                 self.batch_engine.learn(self.learner, run, self.label_order)
                 return
-            except NotTaken as problem:
+            except ExampleError as problem:
                 if isinstance(problem.problem, ModelTooLarge):
                     raise problem.problem from None
-                if self._takes_third_class(problem.__cause__):
+                if self._convert_for_third_class(problem.__cause__):
                     done, run = done + problem.taken, run.after(problem.taken)
                     continue
                 outcome.leave_out(done + problem.taken, NOT_LEARNED, problem)
@@ -221,7 +220,7 @@ class ServedModel:
             try:
                 self.learner.learn_one(self._encode(example.features), example.label)
             except TooManyLabelsError as problem:
-                if not self._takes_third_class(problem):
+                if not self._convert_for_third_class(problem):
                     raise
                 self.learner.learn_one(self._encode(example.features), example.label)
         except ModelTooLarge:  # the model is stopped; the example is valid and stays in the journal
@@ -241,7 +240,7 @@ class ServedModel:
             self._named_state = state
         return encode(features)
 
-    def _takes_third_class(self, problem: BaseException | None) -> bool:
+    def _convert_for_third_class(self, problem: BaseException | None) -> bool:
         """Convert Auto to its multiclass form if a third label has arrived; return whether it was converted."""
         if not (isinstance(problem, TooManyLabelsError) and isinstance(self.learner, BinaryAuto)):
             return False

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from novikoff.errors import ModelFileError
 from novikoff.model_file import load_learner, snapshot
-from novikoff.server.models.model_group import ModelGroup
+from novikoff.server.models.model_stream import ModelStream
 from novikoff.server.models.registry import ModelRegistry
 from novikoff.server.models.served_model import ServedModel
 from novikoff.server.ops import clock
@@ -56,7 +56,7 @@ class MaintenanceTask:
         self.registry.flush()
         if now - self._last_sweep > SWEEP_INTERVAL_SECONDS:
             self._last_sweep = now
-            self.registry.written(lambda journal: journal.forget_answers(now - self.limits.pending_seconds))
+            self.registry.submit(lambda journal: journal.forget_answers(now - self.limits.pending_seconds))
         for served in list(self.registry.models.values()):
             if self._is_due(served, now):
                 await self.save(served)
@@ -86,23 +86,23 @@ class MaintenanceTask:
         folder, number = self.registry.folder, served.id
         # A replay from this file does not see which of its examples were refused. Their keys and labels are deleted
         # from the journal by earlier jobs, which must be durable before the file exists.
-        await self.registry.written(lambda _: None)
+        await self.registry.submit(lambda _: None)
         await asyncio.to_thread(lambda: checkpoint.write(folder, number, position, content()))
         if self.registry.models.get(served.name) is not served:  # deleted in the meantime
             await asyncio.to_thread(checkpoint.remove, folder, number)
             return
-        await self.registry.written(lambda journal: journal.set_model(number, checkpoint=position, refused=refused))
+        await self.registry.submit(lambda journal: journal.set_model(number, checkpoint=position, refused=refused))
         served.checkpoint = position
         served.unsaved_examples -= examples
         await asyncio.to_thread(checkpoint.remove, folder, number, keep=KEPT_CHECKPOINTS)
 
-    def _expire_old(self, stream: ModelGroup, now: float) -> None:
+    def _expire_old(self, stream: ModelStream, now: float) -> None:
         stream.waiting.trim(now)
         keys = stream.remove_outdated_keys(now)
         if keys:
-            self.registry.written(lambda journal: journal.forget_keys(stream.id, keys))
+            self.registry.submit(lambda journal: journal.forget_keys(stream.id, keys))
 
-    async def _shorten(self, stream: ModelGroup, now: float) -> None:
+    async def _shorten(self, stream: ModelStream, now: float) -> None:
         """Drop entries from the journal.
 
         Entries dropped by age must be in the latest file of each model, entries dropped by size in two files.
@@ -110,7 +110,7 @@ class MaintenanceTask:
         limits = self.limits
         if limits.retain_days:
             before = now - limits.retain_days * DAY_SECONDS
-            oldest = await self.registry.written(lambda journal: journal.oldest(stream.id))
+            oldest = await self.registry.submit(lambda journal: journal.oldest(stream.id))
             if oldest is not None and oldest < before:
                 upto = await self._find_saved_position(stream)
                 await self._drop(lambda journal: journal.drop_older(stream.id, before, upto, DROP_BATCH_ENTRIES))
@@ -132,12 +132,12 @@ class MaintenanceTask:
             return dropped
 
         with contextlib.suppress(sqlite3.Error):
-            while await self.registry.written(drop):
+            while await self.registry.submit(drop):
                 await asyncio.sleep(0)
                 if target_bytes and self.registry.journal_bytes() <= target_bytes:
                     break
 
-    async def _find_saved_position(self, stream: ModelGroup) -> int:
+    async def _find_saved_position(self, stream: ModelStream) -> int:
         """Return the position up to which no model of the stream needs the journal.
 
         A file counts only if it can be read back, because it may be the only one.

@@ -3,7 +3,8 @@
 A stream contains the examples of a champion and its challengers. Its entries are numbered from 1. An entry is one or
 more lines {"features": …, "label": …}. Its digest covers the digest of the entry before it, so that changed, lost or
 inserted entries are detected. Entries, idempotency keys and labels of predictions are written in one transaction. The
-database uses a write-ahead log with full sync: committed data survives a power loss.
+database uses a write-ahead log with full sync (`PRAGMA synchronous = FULL` in journal_opening.py): committed data
+survives a power loss.
 
 While the server runs, only the writer's thread uses the connection. Start-up, shutdown and erasure use it without
 that thread. Readers open their own connections (`open_read_only`).
@@ -126,7 +127,7 @@ class JournalDamaged(InputError):
 
 
 class Journal:
-    """The database; `journal_check.open_journal` opens it. Only one thread at a time may use it."""
+    """The database; `journal_opening.open_journal` opens it. Only one thread at a time may use it."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path, self.connection = path, connection

@@ -1,6 +1,7 @@
 """Recovery: open a data folder and restore each model from its file and the journal entries after it.
 
-The models are byte-identical to those of a server that was never stopped.
+Before that, journal_opening.py verifies the journal, and wal_check.py its write-ahead log. The models are
+byte-identical to those of a server that was never stopped.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from novikoff.base.internals import estimate_memory
 from novikoff.errors import InputError
 from novikoff.memory_limit import Growth
 from novikoff.model_factory import DEFAULT_LEARNER
-from novikoff.server.models.model_group import ModelGroup
+from novikoff.server.models.model_stream import ModelStream
 from novikoff.server.models.pending_predictions import LabelledPrediction
 from novikoff.server.models.registry import ModelRegistry
 from novikoff.server.models.served_model import CHALLENGER, CHAMPION, ComparisonBaseline, ServedModel, create_learner
@@ -27,7 +28,7 @@ from novikoff.server.ops import clock
 from novikoff.server.ops.limits import MEMORY_SLACK_DIVISOR, Limits
 from novikoff.server.storage import attribution, checkpoint
 from novikoff.server.storage.journal import JOURNAL_FILE, IdempotencyRecord, Journal, iter_entries
-from novikoff.server.storage.journal_check import open_journal
+from novikoff.server.storage.journal_opening import open_journal
 
 LOCK_FILE = "lock"
 MEASURE_INTERVAL_ENTRIES = 256
@@ -194,7 +195,7 @@ def _replay(registry: ModelRegistry) -> None:
         registry.said += [served.broken for served in stream.members if served.broken is not None]
 
 
-def _was_champion(stream: ModelGroup) -> bool:
+def _was_champion(stream: ModelStream) -> bool:
     """Return whether the present champion certainly was the champion when the last replayed entry was learned.
 
     An earlier champion may have learned an example that this one refuses.

@@ -16,8 +16,8 @@ import msgspec
 from novikoff.server.http.errors import encode_problem, to_request_error
 from novikoff.server.http.schemas import LearnProgress, LearnResponse
 from novikoff.server.models.admission import MemoryDemand
-from novikoff.server.models.model_group import ALREADY_LEARNED, LEARNED, LateLabels, ModelGroup, key_reused_error
-from novikoff.server.models.ndjson_batch import LineRun
+from novikoff.server.models.line_runs import LineRun
+from novikoff.server.models.model_stream import ALREADY_LEARNED, LEARNED, LateLabels, ModelStream, key_reused_error
 from novikoff.server.models.served_model import LearnOutcome
 from novikoff.server.models.validation import RequestError, check_label, decode_body
 from novikoff.server.ops import clock
@@ -41,10 +41,10 @@ class ScannedBlock:
     problem: RequestError | None = None
 
 
-class LearnStream:
+class LineUpload:
     """One request that learns a stream of lines."""
 
-    def __init__(self, stream: ModelGroup, key: str | None, *, skip: bool) -> None:
+    def __init__(self, stream: ModelStream, key: str | None, *, skip: bool) -> None:
         """Create the request; with `skip`, invalid lines are counted and skipped."""
         self.stream, self.key, self.skip = stream, key, skip
         self.line = 0
@@ -216,7 +216,7 @@ class LearnStream:
             return b""
         example = decode_body(self.stream.champion.decoders.labelled, line)
         self.stream.validate(example)
-        piece = self.stream.to_line(example, scanned.late, scanned.examples, scanned.share)
+        piece = self.stream.admit_line(example, scanned.late, scanned.examples, scanned.share)
         if piece is None:
             self.refused["already-learned"] += 1
             return b""

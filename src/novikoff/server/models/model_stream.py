@@ -1,7 +1,9 @@
 """A stream: its champion and challengers, its pending predictions, and its idempotency keys.
 
 Learning has four steps: validate, append to the journal, apply to the models, respond. This module does that for one
-example or one late label; learn_stream.py does it for blocks of lines.
+example or one late label; line_upload.py does it for blocks of lines.
+
+An example that the learner refuses when it is applied stays in the journal; a replay refuses it again.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from novikoff.errors import ModelTooLarge
 from novikoff.memory_limit import limit_memory
 from novikoff.server.http.schemas import GroupMember, LearnRequest, LearnResponse, SharedCounts
 from novikoff.server.models.admission import MemoryAdmission, MemoryDemand
-from novikoff.server.models.ndjson_batch import LineRun
+from novikoff.server.models.line_runs import LineRun
 from novikoff.server.models.pending_predictions import LateLabelError, PendingPrediction, PendingPredictions
 from novikoff.server.models.served_model import CHALLENGER, CHAMPION, LearnOutcome, ServedModel
 from novikoff.server.models.validation import (
@@ -57,7 +59,7 @@ LateLabels = dict[str, LateLabel]
 
 
 @dataclass
-class ModelGroup:
+class ModelStream:
     """The models that learn the same stream: a champion and its challengers."""
 
     id: int
@@ -88,7 +90,7 @@ class ModelGroup:
 
     # --- Learning ---
 
-    def check_learner(self, served: ServedModel) -> None:
+    def check_accepts_examples(self, served: ServedModel) -> None:
         """Raise RequestError if this model accepts no examples."""
         if served.role == CHALLENGER:
             champion = self.champion.name
@@ -114,7 +116,7 @@ class ModelGroup:
             record = key, IdempotencyRecord(1, digest, clock.now())
         late: LateLabels = {}
         demand = MemoryDemand()
-        line = self.to_line(example, late, 0, demand)
+        line = self.admit_line(example, late, 0, demand)
         if line is None:
             return LearnResponse(ALREADY_LEARNED, 0, 0, 0)
         outcome = await self.commit(line, 1, late, record, demand)
@@ -134,7 +136,7 @@ class ModelGroup:
             check_features(example.features, self.limits)
             self.champion.check_bounds(example.features, example.label)
 
-    def to_line(self, example: LearnRequest, late: LateLabels, index: int, demand: MemoryDemand) -> bytes | None:
+    def admit_line(self, example: LearnRequest, late: LateLabels, index: int, demand: MemoryDemand) -> bytes | None:
         """Return an example as a line of the journal, or None if its prediction has this label already.
 
         A late label is added to `late`, with the index of its example in the entry, and the memory that the example
@@ -143,9 +145,9 @@ class ModelGroup:
         if example.id is msgspec.UNSET:
             self.admit(example.features, example.label, demand)
             return encode_line(example.features, example.label)
-        name = str(example.id)
+        prediction_id = str(example.id)
         try:
-            kept = self.waiting.claim(name, example.label)
+            kept = self.waiting.claim(prediction_id, example.label)
         except LateLabelError as problem:
             raise RequestError(str(problem), problem.code, problem.status) from None
         if kept is None:
@@ -155,9 +157,9 @@ class ModelGroup:
             self.champion.check_bounds(features, example.label)
             self.admit(features, example.label, demand)
         except RequestError:
-            self.waiting.release(name, kept)
+            self.waiting.release(prediction_id, kept)
             raise
-        late[name] = LateLabel(example.label, kept, index)
+        late[prediction_id] = LateLabel(example.label, kept, index)
         return encode_line(features, example.label)
 
     def admit(self, features: Any, label: Any, demand: MemoryDemand) -> None:
@@ -190,10 +192,13 @@ class ModelGroup:
         """
         self.admission.begin(demand)
         answers = [
-            (name, self.id, self.waiting.answered[name].time, json.dumps(label.label)) for name, label in late.items()
+            (prediction_id, self.id, self.waiting.answered[prediction_id].time, json.dumps(label.label))
+            for prediction_id, label in late.items()
         ]
         predictions, self.unsaved = self.unsaved, []  # they become durable with the entry that follows them
-        labelled = {name: LabelledLine(label.example, label.kept.client) for name, label in late.items()}
+        labelled = {
+            prediction_id: LabelledLine(label.example, label.kept.client) for prediction_id, label in late.items()
+        }
         client = CURRENT_CLIENT.get()
         entry = LearnEntry(self.id, body, lines, clock.now(), predictions, answers, key, client, labelled)
         appended, outcome = self.registry.writer.append(entry, chain), self.registry.loop.create_future()
@@ -229,8 +234,8 @@ class ModelGroup:
         except Exception as problem:
             if isinstance(problem, DiskFull):
                 self.requeue(entry.predictions)
-            for name, label in late.items():
-                self.waiting.release(name, label.kept)
+            for prediction_id, label in late.items():
+                self.waiting.release(prediction_id, label.kept)
             if not outcome.cancelled():
                 outcome.set_exception(problem)
                 outcome.exception()  # mark it as retrieved: the client may have disconnected
@@ -249,14 +254,14 @@ class ModelGroup:
     def _settle(self, late: LateLabels, refused: set[int]) -> None:
         """Make learned labels final. Predictions whose labels were refused stay pending, also after a crash."""
         waiting = self.waiting
-        back = [name for name, label in late.items() if label.example in refused]
-        for name in late.keys() - back:
-            waiting.settle(name)
-        for name in back:
-            waiting.release(name, late[name].kept)
+        back = [prediction_id for prediction_id, label in late.items() if label.example in refused]
+        for prediction_id in late.keys() - back:
+            waiting.settle(prediction_id)
+        for prediction_id in back:
+            waiting.release(prediction_id, late[prediction_id].kept)
         if back:
             waiting.counts.labelled -= len(back)
-            self.registry.written(lambda journal: journal.remove_answers(back))
+            self.registry.submit(lambda journal: journal.remove_answers(back))
 
     def apply(self, position: int, body: bytes) -> LearnOutcome:
         """Apply one entry to all models of the stream; return the champion's outcome."""
@@ -291,11 +296,11 @@ class ModelGroup:
     # --- Predictions that wait for their labels ---
 
     def keep(self, features: object, now: float) -> str:
-        name, kept = self.waiting.keep(features, now)
-        self.unsaved.append(StoredPrediction(name, *kept))
+        prediction_id, kept = self.waiting.keep(features, now)
+        self.unsaved.append(StoredPrediction(prediction_id, *kept))
         if len(self.waiting.kept) > self.limits.pending or self.waiting.bytes > self.limits.pending_bytes:
             self.waiting.trim(now)
-        return name
+        return prediction_id
 
     def requeue(self, predictions: list[StoredPrediction]) -> None:
         """Schedule predictions that could not be written for the next entry or flush."""
@@ -304,7 +309,7 @@ class ModelGroup:
     def record_row(self, row: int | None, kept: list[StoredPrediction]) -> None:
         """Record the journal row in which these predictions were written."""
         if row is not None:
-            self.waiting.written(row, [prediction.id for prediction in kept])
+            self.waiting.record_row(row, [prediction.id for prediction in kept])
 
     def restore(self, row: int, kept: list[StoredPrediction]) -> None:
         """Restore the pending predictions of a journal row, except those that were labelled since."""
@@ -325,7 +330,7 @@ class ModelGroup:
     def _forget(self, key: str) -> None:
         """Free the key of a refused example, so that it can be used again. After a crash, the recovery frees it."""
         self.keys.pop(key, None)
-        self.registry.written(lambda journal: journal.forget_keys(self.id, [key]))
+        self.registry.submit(lambda journal: journal.forget_keys(self.id, [key]))
 
     async def free(self, *names: str) -> None:
         """Wait until no other request uses any of these keys and ids."""

@@ -21,7 +21,7 @@ from novikoff.errors import InputError
 from novikoff.model_file import from_bytes, to_bytes
 from novikoff.server.models.batch_engine import BatchEngine
 from novikoff.server.models.features import get_encoder, predict_with_score
-from novikoff.server.models.ndjson_batch import ExampleError, IrregularLine, LineRun
+from novikoff.server.models.line_runs import ExampleError, IrregularLine, LineRun
 from tests.helpers.guard_pages import GuardedMemory, has_guard_pages
 from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 from tests.helpers.multiclass_schemes import SCHEMES, SINGLE_LABEL_SCHEMES, draw_labelled, make_scheme, slow_unless
