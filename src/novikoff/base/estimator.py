@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
-from novikoff._compiled.lazy_numpy import ArrayLike
 from novikoff.base.class_weights import to_weights_by_name
 from novikoff.base.model_lock import ModelLock, shared_lock, wrap_methods
 from novikoff.data import validation
@@ -166,22 +165,6 @@ class BaseEstimator:
             classifier_tags=ClassifierTags(multi_class=self._accepts_multiclass),
             input_tags=InputTags(sparse=True),
         )
-
-
-class SampleWeightMixin(BaseEstimator):
-    """A learner that takes weights of examples; precedes the other base class."""
-
-    def fit(self: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
-        """Forget what was learned, then learn (X, y) `passes` times, in random order unless `shuffle` is False.
-
-        An example of weight c makes one step c times as long (for multiplicative learners, of exponents).
-        """
-        self._fit_rows(X, y, sample_weight)
-        return self
-
-    def partial_fit(self: Any, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Any:
-        """Continue learning with one pass over these rows; `classes` names all labels at the first call."""
-        return self._partial_fit(X, y, classes, sample_weight)
 
 
 def is_same_setting(a: Any, b: Any) -> bool:

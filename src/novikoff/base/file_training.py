@@ -93,10 +93,10 @@ class FileTrainer:
         before = state.ledger.examples
         try:
             if (start, stop) == (0, len(codes)):
-                self.model._learn_rows(state, encoded.rows, codes, state.labels, encoded.weights)
+                self.model._learn_checked_rows(state, encoded.rows, codes, state.labels, encoded.weights)
             else:
                 rows, weights = slice_rows(encoded.rows, start, stop), encoded.weights[start:stop]
-                self.model._learn_rows(state, rows, codes[start:stop], state.labels, weights)
+                self.model._learn_checked_rows(state, rows, codes[start:stop], state.labels, weights)
         except FeatureRangeError as problem:
             row = start + problem.row
             if self.reading.options.bad_lines != "skip":

@@ -12,8 +12,8 @@ from typing import Any, Self
 from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.base.class_weights import prepare_class_weights
-from novikoff.base.fast_learn import FastLearnPath
-from novikoff.base.fast_predict import FastPredictPath, ScoreFunction
+from novikoff.base.fast_path.learn import FastLearnPath
+from novikoff.base.fast_path.predict import FastPredictPath, ScoreFunction
 from novikoff.base.model_lock import lock_free
 from novikoff.base.model_state import ModelState
 from novikoff.base.online_classifier import TIE_SIGNS, OnlineClassifier

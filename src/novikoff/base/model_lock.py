@@ -35,7 +35,7 @@ EXCLUSIVE_METHODS = (
     "_fit_dataset",
     "partial_fit",
     "learn_one",
-    "_learn_rows",
+    "_learn_checked_rows",
     "set_params",
     "with_kernel",
     "_learn_slow_path",

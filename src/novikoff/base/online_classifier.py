@@ -156,6 +156,8 @@ class OnlineClassifier(BaseEstimator, ABC):
 
     # --- Learning ---
 
+    # Learners with sample weights override both by those of `SampleWeightMixin` (sample_weights.py). `wrap_methods` of
+    # model_lock.py makes `fit`, `partial_fit` and `_fit_rows` of every class hold the model's lock.
     def fit(self, X: Any, y: Any) -> Self:
         """Forget what was learned, then learn (X, y) `passes` times, in random order unless `shuffle` is False."""
         self._fit_rows(X, y)
@@ -187,7 +189,7 @@ class OnlineClassifier(BaseEstimator, ABC):
             check_weighted_labels(self, labels)
         state = self._build_state(batch.features, batch.rows.values.dtype, batch.names, labels)
         state.reading = batch.reading
-        mistakes = self._learn(state, batch.rows, codes, weights, self._orders(state, batch.examples))
+        mistakes = self._learn(state, batch.rows, codes, weights, self._begin_passes(state, batch.examples))
         self._set_state(state)
         if not self.shuffle:
             self._check_label_order(state, codes, "Leave shuffle=True, or shuffle the rows first.")
@@ -248,7 +250,9 @@ class OnlineClassifier(BaseEstimator, ABC):
         """
         return learn_passes(self, state, rows, codes, weights, orders)
 
-    def _learn_rows(self, state: ModelState, rows: Rows, signs: Any, labels: Any, weights: NDArray[np.float64]) -> None:
+    def _learn_checked_rows(
+        self, state: ModelState, rows: Rows, signs: Any, labels: Any, weights: NDArray[np.float64]
+    ) -> None:
         """Learn rows that a reader has checked: all numbers are finite, no column occurs twice, all have slots."""
         state.labels, before = labels, state.ledger.examples
         taken = self._run_pass(state, rows, signs, weights, known=True)
@@ -277,8 +281,8 @@ class OnlineClassifier(BaseEstimator, ABC):
         sparse_only = not self._spec().learns_dense_rows
         return done + for_each_canonical_block(rest, state.features, take, known=known, sparse_only=sparse_only)
 
-    def _orders(self, state: ModelState, count: int) -> RowOrders:
-        """Return the order of `count` rows in each pass of fit, and record it in the state."""
+    def _begin_passes(self, state: ModelState, count: int) -> RowOrders:
+        """Record the shuffle and the number of rows in the state; return the order of the rows in each pass of fit."""
         passes, state.fit_row_count = int(self.passes), count
         if not self.shuffle:
             return [None] * passes

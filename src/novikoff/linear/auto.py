@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, final
 
-from novikoff.base.estimator import SampleWeightMixin, check_range
+from novikoff.base.estimator import check_range
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState, bytes_per_slot
+from novikoff.base.sample_weights import SampleWeightMixin
 from novikoff.core.losses import ALWAYS_UPDATE, Loss
 from novikoff.core.updaters.weighted_majority import (
     ERRORS,

@@ -22,10 +22,11 @@ from collections.abc import Sequence
 from typing import Any, Literal, final
 
 from novikoff._compiled.lazy_numpy import np
-from novikoff.base.estimator import SampleWeightMixin, check_choice, check_non_negative, check_positive, check_range
+from novikoff.base.estimator import check_choice, check_non_negative, check_positive, check_range
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
+from novikoff.base.sample_weights import SampleWeightMixin
 from novikoff.core.averaging import MAX_AVERAGING_POWER
 from novikoff.core.losses import HINGE, LOGISTIC, SQUARED, Loss
 from novikoff.core.schedules import SCHEDULE_POWERS, Schedule

@@ -20,10 +20,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, final
 
-from novikoff.base.estimator import SampleWeightMixin, check_above_one, check_bool, check_non_negative, check_positive
+from novikoff.base.estimator import check_above_one, check_bool, check_non_negative, check_positive
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
+from novikoff.base.sample_weights import SampleWeightMixin
 from novikoff.core.losses import PERCEPTRON_LOSS, Loss
 from novikoff.core.updaters.base import resize_updater
 from novikoff.core.updaters.multiplicative import MAX_POWER, Multiplicative, build_multiplicative, multiplicative_schema

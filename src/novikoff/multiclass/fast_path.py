@@ -1,7 +1,8 @@
 """Fast path that learns and scores single examples of models with several columns of weights.
 
-Like `base/fast_learn.py`, but it calls the compiled functions of batches, without the checks around them. Any other
-example (a new class, a new feature, an invalid value, a changed setting) takes the slow path, which raises all errors.
+Like `base/fast_path/learn.py`, but it calls the compiled functions of batches, without the checks around them. Any
+other example (a new class, a new feature, an invalid value, a changed setting) takes the slow path, which raises all
+errors.
 """
 
 from __future__ import annotations

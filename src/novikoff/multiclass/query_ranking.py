@@ -165,7 +165,7 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
         grades, weights = self._encode_grades(y, qid, batch.examples, sample_weight)
         state = self._build_state(batch.features, batch.rows.values.dtype, batch.names, self._empty_labels())
         first = -1
-        for order in self._orders(state, len(grades)):
+        for order in self._begin_passes(state, len(grades)):
             if order is None:
                 self._learn_queries(state, batch.rows, grades, weights)
             else:

@@ -17,7 +17,7 @@ from novikoff._compiled.dict_reader import DictTerms, allocate_workspace, bind_r
 from novikoff._compiled.jit import JIT_DISABLED, Like
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.dot import pack_block
-from novikoff.base.fast_learn import MAX_CACHED_LENGTHS
+from novikoff.base.fast_path.learn import MAX_CACHED_LENGTHS
 from novikoff.base.model_state import ModelState
 from novikoff.core.scoring import FAST_PATH_CLOSED, FEATURES_OFFSET, ScoringContext, score_one
 from novikoff.core.updaters.base import state_arrays

@@ -1,0 +1,1 @@
+"""Fast paths of linear models for single examples."""
