@@ -278,7 +278,8 @@ def lower_baseline(texts: Mapping[str, str], baseline: Mapping[str, int]) -> dic
 def list_files(root: Path = ROOT) -> list[str]:
     """Return the files of the repository that git knows or would add, as paths from its root."""
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],  # noqa: S607 - git of the developer
+        # safe.directory: the checkout may belong to another user, as in containers. Files are only listed.
+        ["git", "-c", "safe.directory=*", "ls-files", "--cached", "--others", "--exclude-standard"],  # noqa: S607
         cwd=root,
         check=True,
         capture_output=True,

@@ -222,5 +222,6 @@ def test_the_baseline_is_written_for_the_counts_of_today(repository):
     assert json.loads((repository / check_style.BASELINE_FILE).read_text()) == {"docs/page.md": 1}
 
 
+@pytest.mark.skipif(not (check_style.ROOT / ".git").exists(), reason="git lists the files to check")
 def test_this_repository_passes(capsys):
     assert check_style.main([]) == 0, capsys.readouterr().out
