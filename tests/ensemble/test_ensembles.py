@@ -345,7 +345,7 @@ def test_bad_settings_are_refused() -> None:
         (Bagging(n_jobs=0), "n_jobs"), (Bagging(Perceptron()), "Kesler"),
         (RandomForest(n_estimators=0), "n_estimators"),
         (Bagging(Kesler(), voting="soft"), "trees"), (RandomForest(max_features="some"), "max_features"),
-        (DecisionTree(max_depth=0), "max_depth"), (DecisionTree(criterion="luck"), "criterion"),
+        (DecisionTree(max_depth=0), "max_depth"), (DecisionTree(criterion="chance"), "criterion"),
         (DecisionTree(min_samples_leaf=0), "min_samples_leaf"),
         (RandomForest(max_features=0), "max_features"), (RandomForest(oob_score=3), "oob_score"),
     ]:  # fmt: skip

@@ -55,7 +55,7 @@ def optimum(problem: str, X: Any, y: Any, strength: float) -> Any:
         "logistic": lambda: LogisticRegression(C=1 / (m * strength), fit_intercept=False, tol=1e-10, max_iter=10_000),
     }[problem]()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a solver's complaint about its last digits is no concern here
+        warnings.simplefilter("ignore")  # a solver may warn about its last digits, which do not matter here
         return np.ravel(solver.fit(X, y).coef_)
 
 

@@ -57,9 +57,9 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
 
 
 def test_draws_follow_the_poisson_distribution() -> None:
-    luck = uniform(7, 0, np.arange(20_000), 1)[:, 0]
+    uniforms = uniform(7, 0, np.arange(20_000), 1)[:, 0]
     for mean in (0.3, 1.0, 4.0, 60.0):
-        k = np.array([poisson(u, mean) for u in luck.tolist()])
+        k = np.array([poisson(u, mean) for u in uniforms.tolist()])
         assert abs(k.mean() - mean) < 0.05 * max(mean, 1.0)
         assert abs(k.var() - mean) < 0.1 * max(mean, 1.0)
     for u in (0.0, 0.3, 0.6, 0.9, 1.0 - 2.0**-53):
@@ -104,7 +104,7 @@ def reference_ensemble(
     team, sums = [ReferenceMember(X.shape[1]) for _ in range(members)], np.zeros((members, 2))
     known: list[str] = []
     mistakes = 0
-    luck = uniform(seed, 0, np.arange(len(y)), members)
+    uniforms = uniform(seed, 0, np.arange(len(y)), members)
     for t, (x, label) in enumerate(zip(X.tolist(), y, strict=True)):
         before = len(known)
         known += [label] if label not in known else []
@@ -123,7 +123,7 @@ def reference_ensemble(
         mean = 1.0
         for m, member in enumerate(team):
             right = member.says(x, len(known)) == code
-            member.learn(x, code, poisson(luck[t, m], mean))
+            member.learn(x, code, poisson(uniforms[t, m], mean))
             if boosted:
                 sums[m, 0 if right else 1] += mean
                 mean *= sums[m].sum() / (2.0 * sums[m, 0 if right else 1])
@@ -154,9 +154,9 @@ def test_a_bagged_member_is_a_learner_with_these_weights() -> None:
     model = OnlineBagging(Perceptron(), n_estimators=3, random_state=9).partial_fit(
         csr(X), is_bee, classes=[False, True]
     )
-    luck = uniform(9, 0, np.arange(len(y)), 3)
+    uniforms = uniform(9, 0, np.arange(len(y)), 3)
     for m in range(3):
-        k = np.array([poisson(u, 1.0) for u in luck[:, m].tolist()])
+        k = np.array([poisson(u, 1.0) for u in uniforms[:, m].tolist()])
         alone = Perceptron(shuffle=False).fit(X, is_bee, sample_weight=k)
         assert (model.coef_[3 + m] == alone.coef_[0]).all()
         assert model.intercept_[3 + m] == alone.intercept_[0]

@@ -361,7 +361,7 @@ def test_stopping_times_are_uniform() -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (OnlineToBatch(method="luck"), "method must be one of random-stopping"),  # type: ignore[arg-type]
+        (OnlineToBatch(method="chance"), "method must be one of random-stopping"),  # type: ignore[arg-type]
         (OnlineToBatch(epsilon=1.0), "ε, the error, must be a number between 0 and 1, but is 1.0"),
         (OnlineToBatch(delta=0.0), "δ, the probability to fail, must be a number between 0 and 1, but is 0.0"),
         (OnlineToBatch(delta=math.nan), "δ.*but is nan"),

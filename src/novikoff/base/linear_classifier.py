@@ -78,7 +78,7 @@ class LinearClassifier(OnlineClassifier):
 
     def _hypothesis(self, state: ModelState) -> NDArray[np.float64]:
         if not self._spec().has_weights:
-            raise AttributeError(f"What {type(self).__name__} has learned is no weight vector.")
+            raise AttributeError(f"{type(self).__name__} has no weight vector.")
         return final_weights(state)
 
     # --- Fast paths ---

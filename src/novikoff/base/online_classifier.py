@@ -411,8 +411,8 @@ class OnlineClassifier(BaseEstimator, ABC):
         changed = sorted(name for name, value in now.items() if name not in before or value != before[name])
         if changed:
             raise InputError(
-                f"The settings {', '.join(changed)} have changed since this run began: set them back, or begin anew"
-                " with fit or a fresh learner."
+                f"The settings {', '.join(changed)} have changed since this run began: set them back, or start again"
+                " with fit or a new learner."
             )
 
     def _set_state(self, state: ModelState) -> None:
@@ -429,8 +429,8 @@ class OnlineClassifier(BaseEstimator, ABC):
             reason = self._spec().fixed_width_reason
             if reason is not None:
                 raise InputError(
-                    f"{type(self).__name__} must know the number of features beforehand ({reason}): it began with"
-                    f" {state.features:,}, and now there are {features:,}."
+                    f"{type(self).__name__} must know the number of features in advance ({reason}): the run began"
+                    f" with {state.features:,} features, got {features:,}."
                 )
         state.ensure_capacity(features)
 

@@ -81,7 +81,7 @@ class SampleCheckMixin(BaseEstimator, ABC):
         )
         assumes = (
             f"{sample_size.SAMPLE_SIZE_BOUNDS[law].assumes}; the class, {named}, was fixed before they were"
-            " seen, and each came once"
+            " seen, and each was learned once"
         )
         if why is not None or not many:
             promise = ErrorGuarantee("this hypothesis", None, None, why or "there were no examples", {}, assumes)

@@ -92,9 +92,9 @@ class KernelClassifier(OnlineClassifier):
         labels = GrowingLabels(labels) if isinstance(labels, BinaryLabels) else labels
         dual = build_empty_expansion(features, dtype, panels=False)
         state = KernelState(dual, self._build_ledger(), labels, features, known, dtype, self._run_settings())
-        if labels.told:
-            state.widen(labels.told)
-            state.dual.counts[N_CLASSES] = labels.told
+        if labels.declared_count:
+            state.widen(labels.declared_count)
+            state.dual.counts[N_CLASSES] = labels.declared_count
         return state
 
     def _trim_state(self, state: Any) -> StoredExpansion:

@@ -156,7 +156,7 @@ class PNormPerceptron(LinearClassifier):
 
     def _build_updater(self, slots: int, dtype: Any) -> PNorm:
         if self.p is None and slots < 2:
-            raise InputError("p must be given where the number of features is not known beforehand: say p=10.")
+            raise InputError("p must be given if the number of features is not known in advance, for example p=10.")
         features = slots - 1 + int(self.fit_intercept)
         p = max(2.0, 2.0 * math.log(features)) if self.p is None else float(self.p)
         return PNorm(np.zeros((slots, 2)), np.array([1.0, p]), float(self.fit_intercept))

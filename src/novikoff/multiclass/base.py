@@ -144,7 +144,7 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         columns = self._columns(table, self._scheme(table.labels))
         table.stride = max(1, columns)
         table.column_counters = ColumnCounters(*(tensors[f"tally.{name}"].copy() for name in ColumnCounters._fields))
-        table.labels.told = table.known
+        table.labels.declared_count = table.known
         with limit_memory(UNLIMITED_BYTES):  # a file that is there is loaded
             table.ensure_columns(columns)
         return table
@@ -193,7 +193,7 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         """Allocate columns for all classes; return the scheme."""
         scheme = self._scheme(state.labels)
         state.ensure_columns(self._columns(state, scheme))
-        state.column_counters.counts[N_CLASSES] = max(state.known, state.labels.told)
+        state.column_counters.counts[N_CLASSES] = max(state.known, state.labels.declared_count)
         return scheme
 
     def _columns(self, state: MulticlassState, scheme: Any) -> int:

@@ -23,7 +23,7 @@ def build_column_bounds(model: Any) -> Sequence[Bound]:
     if state.ledger.weighted or not inner or per_mistake is None or per_mistake[0] <= 0.0:
         return ()
     needed, why = per_mistake
-    new = max(state.new, len(state.labels) - state.labels.told)
+    new = max(state.new, len(state.labels) - state.labels.declared_count)
     more = "" if not new else f" + {new}, for new classes"
     share = "" if needed == 1.0 else f"/{needed:g}"
 

@@ -160,7 +160,7 @@ class MulticlassFastPath:
         if (
             not self.settings_unchanged
             or self.in_use > self.stride
-            or self.column_counters.counts[N_CLASSES] < self.labels.told
+            or self.column_counters.counts[N_CLASSES] < self.labels.declared_count
         ):
             return False
         try:

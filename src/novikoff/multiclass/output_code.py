@@ -138,7 +138,7 @@ class OutputCode(MulticlassClassifier):
     def _knew_all_classes(self) -> bool:
         """Return whether all classes were known before the first example."""
         state: Any = self._require_fitted()
-        return bool(state.new == 0 and state.labels.told == len(state.labels))
+        return bool(state.new == 0 and state.labels.declared_count == len(state.labels))
 
     def _column_names(self) -> list[str]:
         return [f"bit {c + 1}" for c in range(self._n_used_columns(self._require_fitted()))]

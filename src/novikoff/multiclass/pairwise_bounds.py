@@ -26,7 +26,7 @@ def build_preference_bounds(stack: Any, bounded: str) -> tuple[Bound, ...]:
     columns = int(columns_needed(stack._scheme(state.labels), classes))
     variables = columns * (state.features + int(stack.fit_intercept))
     inner = preference_bounds_of(inner_learner_of(stack), state, variables=variables, top=stack.update == "top")
-    new = max(state.new, classes - state.labels.told)
+    new = max(state.new, classes - state.labels.declared_count)
     return tuple(bound if bound.by_run else add_new_classes(bound, new, bounded) for bound in inner)
 
 

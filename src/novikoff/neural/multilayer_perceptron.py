@@ -210,7 +210,7 @@ class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
 
     def _state_from_file(self, state: ModelState, tensors: dict[str, NDArray[Any]]) -> ModelState:
         if isinstance(state.labels, ClassLabels):
-            state.labels.told = int(state.updater.counts[N_CLASSES])
+            state.labels.declared_count = int(state.updater.counts[N_CLASSES])
         return super()._state_from_file(state, tensors)
 
     # --- Learning ---
@@ -230,7 +230,7 @@ class MultilayerPerceptron(SampleWeightMixin, OnlineClassifier):
         net, slots, workspace = state.updater, state.features + 1, self._workspace(state)
         n_classes, codes = 2, signs
         if isinstance(state.labels, ClassLabels):
-            n_classes = state.labels.told
+            n_classes = state.labels.declared_count
         else:
             codes = (signs > 0).astype(np.int64)
         net.counts[N_CLASSES] = max(int(net.counts[N_CLASSES]), n_classes)

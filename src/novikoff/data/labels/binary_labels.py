@@ -73,7 +73,7 @@ class BinaryLabels:
         """Return these labels after both classes were declared."""
         declared = BinaryLabels.sorted(classes)
         if set(self.sides) - set(declared.sides):
-            raise LabelError(f"classes must hold the labels of before, {self.known()}, but {declared.known()} came.")
+            raise LabelError(f"classes must contain the known labels {self.known()}, got {declared.known()}.")
         return self if len(self) == 2 else declared if not self.sides else self
 
     def encode(self, y: NDArray[Any]) -> tuple[NDArray[np.int8], BinaryLabels]:
@@ -287,7 +287,7 @@ def convert_label(label: Any) -> Any:
             raise LabelError("Input y contains NaN or infinity: every row needs a label.")
         if not value.is_integer():
             raise LabelError(
-                f"Unknown label type: continuous. Labels must be classes, but {value!r} came; these learners classify."
+                f"Unknown label type: continuous. Labels must be classes, got {value!r}: these learners classify."
             )
         return int(value)
     if not isinstance(value, (bool, int, str)):
@@ -302,6 +302,6 @@ def build_missing_label_error(where: str) -> LabelError:
 def build_too_many_labels_error(values: list[Any]) -> TooManyLabelsError:
     shown = ", ".join(repr(v) for v in values[:5]) + (", …" if len(values) > 5 else "")
     return TooManyLabelsError(
-        f"Only binary classification is supported: two labels can be told apart, but {len(values)} came ({shown})."
-        " For more use Kesler or OneVsAll (--multiclass kesler), or choose one label against the rest."
+        f"Only binary classification is supported: the data has {len(values)} classes ({shown}). Use Kesler or OneVsAll"
+        " (--multiclass kesler) for more than two, or choose one label against the rest."
     )

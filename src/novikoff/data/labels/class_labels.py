@@ -25,7 +25,7 @@ class ClassLabels:
         for label in map(convert_label, known):
             check_same_type(self.numbers, label)
             self.numbers.setdefault(label, len(self.numbers))
-        self.told = len(self.numbers)
+        self.declared_count = len(self.numbers)
         """The number of classes that were declared before their first example."""
 
     @staticmethod
@@ -92,14 +92,14 @@ class ClassLabels:
         known, starts, members = self.copy(), [0], list[int]()
         for labels in sets:
             if isinstance(labels, str):
-                raise LabelError(f"A set of labels is a list or a set of them, but the text {labels!r} came.")
+                raise LabelError(f"A set of labels must be a list or a set, got the text {labels!r}.")
             members += dict.fromkeys(known.number(label) for label in labels)
             starts.append(len(members))
         return LabelSets(np.array(starts, np.int64), np.array(members, np.int64)), known
 
     def copy(self) -> Self:
         twin = type(self)()
-        twin.numbers, twin.told = dict(self.numbers), self.told
+        twin.numbers, twin.declared_count = dict(self.numbers), self.declared_count
         return twin
 
     def forget(self, count: int) -> None:
@@ -156,7 +156,7 @@ def encode_in_order(y: NDArray[Any], known: K) -> tuple[NDArray[np.int64], K]:
 def check_same_type(known: Iterable[Any], label: Any) -> None:
     first = next(iter(known), label)
     if isinstance(first, str) != isinstance(label, str):
-        raise LabelError(f"Labels must be of one type, all texts or all numbers, but {first!r} and {label!r} came.")
+        raise LabelError(f"Labels must be of one type, all texts or all numbers, got {first!r} and {label!r}.")
 
 
 def sort_labels(labels: Iterable[Any]) -> list[Any]:

@@ -22,7 +22,7 @@ class GrowingLabels:
         self.two = BinaryLabels() if two is None else two
         self.more = more
         """All labels as classes, from the third on."""
-        self.told = 0 if more is None else len(more)
+        self.declared_count = 0 if more is None else len(more)
         """The number of labels that were declared before their first example, if there are more than two."""
 
     @staticmethod
@@ -113,7 +113,7 @@ class GrowingLabels:
     def copy(self) -> GrowingLabels:
         twin = GrowingLabels(BinaryLabels(self.two.negative, self.two.positive, rest=self.two.rest))
         twin.two.sides = dict(self.two.sides)
-        twin.more, twin.told = None if self.more is None else self.more.copy(), self.told
+        twin.more, twin.declared_count = None if self.more is None else self.more.copy(), self.declared_count
         return twin
 
     def forget(self, count: int) -> None:
