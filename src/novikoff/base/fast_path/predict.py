@@ -1,4 +1,4 @@
-"""Fast path that scores single examples: the counterpart of `fast_learn.py`.
+"""Fast path that scores single examples: the counterpart of `learn.py`.
 
 Several threads may predict with one model: each call takes a set of buffers for itself and returns it.
 """
