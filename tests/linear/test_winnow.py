@@ -385,7 +385,7 @@ def test_the_threshold_n_needs_the_number_of_features() -> None:
         Winnow().learn_one({"a": 1.0}, 1)
     model = Winnow().learn_one(np.array([1.0, 0.0, 1.0]), 1)
     assert model.intercept_[0] == -3.0
-    with pytest.raises(InputError, match="began with 3, and now there are 10"):
+    with pytest.raises(InputError, match="began with 3 features, got 10"):
         model.learn_one({9: 1.0}, 1)
     assert model.n_features_in_ == 3
     grown = Winnow(threshold=2.0).learn_one(["a", "b"], 1).learn_one(["c"], 0)
