@@ -15,7 +15,6 @@ from typing import Any, Literal, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from novikoff.base.conditional_method import available_if
 from novikoff.base.estimator import BaseEstimator
 from novikoff.base.internals import (
     check_rows,
@@ -28,6 +27,7 @@ from novikoff.base.internals import (
 )
 from novikoff.base.model_lock import exclusive_lock, lock_free
 from novikoff.base.probabilities import explain_missing_probabilities
+from novikoff.base.scikit_learn.conditional_method import available_if
 from novikoff.core.calibration import convert_to_classes
 from novikoff.core.multiclass.loop import N_CLASSES, VIOLATIONS
 from novikoff.core.updaters.weighted_majority import (

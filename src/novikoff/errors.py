@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from typing import Any
 
 
@@ -224,3 +225,11 @@ def find_user_stacklevel() -> int:
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("novikoff."):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def suggest(word: str, known: Collection[str]) -> str:
+    """Return a question that names the known word most similar to this one; nothing where none is similar."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, known, 1)
+    return f". Did you mean {close[0]}?" if close else ""

@@ -72,11 +72,12 @@ class Explanation:
     """The members of Auto; empty for other models."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        shown = {name: value for name, value in vars(self).items() if value is not None and value != []}
+        """Return plain values for JSON, without what the model does not have."""
+        shown = {name: value for name, value in vars(self).items() if value is not None}
         for name in ("contributions", "members"):
-            if name in shown:
-                shown[name] = [entry._asdict() for entry in shown[name]]
+            shown[name] = [entry._asdict() for entry in shown[name]]
+        if not self.members:
+            del shown["members"]
         return shown
 
 

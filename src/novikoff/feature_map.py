@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from novikoff.base.estimator import BaseEstimator
+from novikoff.base.scikit_learn.output_container import check_container, wrap_output
 from novikoff.data import validation
 from novikoff.data.feature_maps import Mapper, MapSpec, UnmappableRowError
 from novikoff.data.rows import Sparse
@@ -51,7 +52,7 @@ class FeatureMap(BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the mapped rows as a SciPy CSR matrix."""
+        """Return the mapped rows as a SciPy CSR matrix, or in the container that `set_output` names."""
         if not hasattr(self, "n_features_in_"):
             raise build_not_fitted_error(type(self).__name__)
         batch = validation.validate_batch(X)
@@ -64,17 +65,40 @@ class FeatureMap(BaseEstimator):
             pieces = [rows for rows, _, _ in mapper.pieces(batch.rows, batch.features)]
         except UnmappableRowError as problem:
             raise InputError(f"Row {problem.row}: {problem}") from None
-        return _build_matrix(pieces, mapper.map.columns(batch.features))
+        return wrap_output(self, _build_matrix(pieces, mapper.map.columns(batch.features)), X)
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Set the container of `transform`: default (a SciPy matrix), pandas or polars (both dense)."""
+        if transform is not None:
+            check_container(transform)
+            self._sklearn_output_config = {"transform": transform}
+        return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         return self.fit(X).transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of all columns: x0*x1, or size*age if features have names."""
+        if not hasattr(self, "n_features_in_"):
+            raise build_not_fitted_error(type(self).__name__)
         chosen = MapSpec.parse(self.feature_map, self.feature_map_bits)
         names = getattr(self, "feature_names_in_", input_features)
+        self._check_input_features(input_features)
         known = [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(name) for name in names]
         return np.array([chosen.name(j, known) for j in range(chosen.columns(len(known)))], object)
+
+    def _check_input_features(self, names: Any) -> None:
+        """Raise InputError if these are not the names of the columns that fit has seen."""
+        if names is None:
+            return
+        known = getattr(self, "feature_names_in_", None)
+        if known is not None and list(names) != known.tolist():
+            raise InputError("input_features is not equal to feature_names_in_.")
+        if len(names) != self.n_features_in_:
+            raise InputError(
+                f"input_features should have length equal to number of features ({self.n_features_in_}), got"
+                f" {len(names)}."
+            )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_in_")

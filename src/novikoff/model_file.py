@@ -262,6 +262,8 @@ def _run_to_header_and_tensors(
     }
     if getattr(state.labels, "rest", ""):
         header["rest"] = state.labels.rest
+    if getattr(state.labels, "is_indicator", False):
+        header["indicator"] = True
     if state.reading is not None:
         header["reading"] = state.reading
     if state.shuffle is not None:

@@ -278,6 +278,10 @@ def _build_labels(model: OnlineClassifier, header: dict[str, Any]) -> Any:
         internals.predicts_one_label(model) and not len(labels)
     ):
         raise SchemaError("labels", "those of a model that has learned something", shorten(listed))
+    if "indicator" in header:
+        if header["indicator"] is not True or not hasattr(labels, "is_indicator"):
+            raise SchemaError("indicator", "true, and in models of sets of labels only", shorten(header["indicator"]))
+        labels.is_indicator = True
     return labels
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -80,3 +81,76 @@ def test_help_of_learn_shows_common_options_and_help_all_shows_all(capsys: pytes
     assert "\n  --l2 " in of_sgd
     assert "settings of" not in short
     assert len(short.splitlines()) < len(every.splitlines()) / 2
+
+
+ROWS_OF_PEOPLE = [{"age": 30 + k, "job": "nurse" if k % 3 else "pilot", "target": k % 2} for k in range(40)]
+
+
+def write_people(path: Path) -> Path:
+    lines = [json.dumps(row) for row in ROWS_OF_PEOPLE]
+    if path.suffix == ".csv":
+        lines = ["age,job,target", *(",".join(map(str, row.values())) for row in ROWS_OF_PEOPLE)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "end"),
+    [
+        (
+            "a.csv",
+            ["--label", "traget"],
+            "--label must be a column (age, job, target) or a number up to 3, not 'traget'. Did you mean target?",
+        ),
+        (
+            "a.csv",
+            ["--ignore", "Age"],
+            "--ignore must be a column (age, job, target) or a number up to 3, not 'Age'. Did you mean age?",
+        ),
+        ("a.csv", ["--weight", "zzz"], "--weight must be a column (age, job, target) or a number up to 3, not 'zzz'."),
+        (
+            "a.csv",
+            ["--holdout", "0.5", "--holdout-by", "jbo"],
+            "--holdout-by must be a column (age, job, target) or a number up to 3, not 'jbo'. Did you mean job?",
+        ),
+        (
+            "a.jsonl",
+            ["--label", "traget"],
+            "--label must be a field (age, job, target), not 'traget'. Did you mean target?",
+        ),
+        ("a.jsonl", ["--label", "traget.kind"], "--label must be a field (age, job, target), not 'traget.kind'."),
+        ("a.jsonl", ["--weight", "agee"], "--weight must be a field (age, job, target), not 'agee'. Did you mean age?"),
+        (
+            "a.jsonl",
+            ["--holdout", "0.5", "--holdout-by", "jbo"],
+            "--holdout-by must be a field (age, job, target), not 'jbo'. Did you mean job?",
+        ),
+    ],
+)
+def test_an_unknown_column_is_refused_in_one_line_with_a_suggestion(
+    name: str, options: list[str], end: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_people(tmp_path / name)
+    assert main(["learn", str(path), *options, "--quiet"]) == 2
+    assert capsys.readouterr().err.splitlines() == [f"novikoff: {path}: {end}"]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_an_unknown_column_of_evaluate_is_refused_with_a_suggestion(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, model = write_people(tmp_path / name), tmp_path / "a.model"
+    assert main(["learn", str(path), "--save", str(model), "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", str(model), str(path), "--by", "jop", "--quiet"]) == 2
+    found = capsys.readouterr().err.splitlines()
+    assert len(found) == 1
+    assert "--by must be a" in found[0]
+    assert "(age, job, target)" in found[0]
+    assert found[0].endswith("not 'jop'. Did you mean job?")
+
+
+def test_a_doubtful_field_is_named_with_a_suggestion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_people(tmp_path / "a.jsonl")
+    assert main(["learn", str(path), "--ignore", "agge", "--quiet"]) == 0
+    assert "no sampled line has the field 'agge'. Did you mean age?" in capsys.readouterr().err

@@ -54,7 +54,16 @@ class Service(ThreadingHTTPServer):
             return self.learn(headers["idempotency-key"], lines or [json.loads(body)])
         if what == "predict":
             kept = "keep=false" not in query and (lines is not None or json.loads(body)["keep"])
-            found = [{"id": f"p{k}" if kept else None, "label": "banana", "score": k} for k in range(len(lines or [1]))]
+            wanted = query.split("&") if lines is not None else [f"{k}=true" for k in json.loads(body)]
+            more: dict[str, Any] = {}
+            if "probabilities=true" in wanted:
+                more["probabilities"] = [{"label": "apple", "probability": 0.25}, {"label": 7, "probability": 0.75}]
+            if "explain=true" in wanted:
+                more["explanation"] = {"bias": 1.0, "contributions": []}
+            found = [
+                {"id": f"p{k}" if kept else None, "label": "banana", "score": k} | more
+                for k in range(len(lines or [1]))
+            ]
             return 200, found if lines is not None else found[0]
         plain = {
             "examples": self.examples,
@@ -176,6 +185,11 @@ def test_every_method_requests_its_route(service: Service, tmp_path: Path) -> No
         (lambda c: c.inspect("a", 5), "GET", "/v1/models/a/inspect?top=5"),
         (lambda c: c.download("a"), "GET", "/v1/models/a/download"),
         (lambda c: list(c.examples("a")), "GET", "/v1/models/a/examples"),
+        (
+            lambda c: c.predict_many("a", [["x"]], explain=True, probabilities=True),
+            "POST",
+            "/v1/models/a/predict?probabilities=true&explain=true",
+        ),
     ]
     with Client(service.url + "/", "nvk_secret") as talker:
         results = [call(talker) for call, _, _ in calls]
@@ -319,6 +333,21 @@ def test_streams_are_sent_in_blocks(service: Service, waits: list[float], monkey
         assert list(talker.predict_stream("a", [])) == []
     monkeypatch.setattr(client, "BLOCK_BYTES", 100)
     assert [len(block) for block in client._iter_blocks([b"x" * 60] * 5)] == [2, 2, 1]
+
+
+def test_probabilities_and_explanations_are_returned_if_requested(service: Service) -> None:
+    with Client(service.url) as talker:
+        plain = talker.predict("a", ["x"])
+        assert (plain.probabilities, plain.explanation) == (None, None)
+        assert json.loads(service.asked[-1][3]) == {"features": ["x"], "keep": True}
+        found = talker.predict("a", ["x"], probabilities=True)
+        assert (found.probabilities, found.explanation) == ({"apple": 0.25, 7: 0.75}, None)
+        found = talker.predict("a", ["x"], explain=True)
+        assert (found.probabilities, found.explanation) == (None, {"bias": 1.0, "contributions": []})
+        for one in talker.predict_many("a", [["x"], ["y"]], keep=False, probabilities=True, explain=True):
+            assert one.id is None
+            assert one.probabilities == {"apple": 0.25, 7: 0.75}
+            assert one.explanation == {"bias": 1.0, "contributions": []}
 
 
 def test_a_truncated_response_is_an_error(service: Service) -> None:

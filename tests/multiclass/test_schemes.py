@@ -362,8 +362,11 @@ def test_label_matrices_are_accepted() -> None:
 
     X, matrix = csr(np.eye(3)), np.array([[1, 0, 1], [0, 0, 0], [0, 1, 1]])
     lists = MultiLabel(Perceptron()).fit(X, [[0, 2], [], [1, 2]])
-    for form in (matrix, matrix.astype(bool), sp.csr_matrix(matrix)):
-        assert to_bytes(MultiLabel(Perceptron()).fit(X, form)) == to_bytes(lists)
+    first = MultiLabel(Perceptron()).fit(X, matrix)
+    assert (first.decision_function(X) == lists.decision_function(X)).all()
+    assert (first.ledger_.examples, first.ledger_.mistakes) == (lists.ledger_.examples, lists.ledger_.mistakes)
+    for form in (matrix.astype(bool), sp.csr_matrix(matrix)):
+        assert to_bytes(MultiLabel(Perceptron()).fit(X, form)) == to_bytes(first)
 
 
 def test_sample_weights_are_supported() -> None:

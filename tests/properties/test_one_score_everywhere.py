@@ -25,6 +25,7 @@ from novikoff import (
     OneVsAll,
     Perceptron,
     UnknownColumnsWarning,
+    explain,
     learner_registry,
     load,
     save,
@@ -32,6 +33,7 @@ from novikoff import (
 )
 from novikoff.cli.main import main
 from novikoff.data.formats.base import ReadOptions
+from novikoff.data.labels.binary_labels import to_plain_label
 from novikoff.data.raw import encoding as encodings
 from novikoff.data.raw import frames as table_frames
 from novikoff.data.raw import records
@@ -120,11 +122,68 @@ def check_all_ways(model: Any, server: Server, name: str, raw: list[Any], wanted
     assert ask_server(server, name, raw) == [to_server_answer(*both) for both in zip(ones, one_by_one, strict=True)]
 
 
-def check_pair(fmt: str, learner: str, server: Server, folder: Path) -> None:
+def ask_details(server: Server, name: str, x: Any, field: str) -> tuple[int, Any]:
+    """Return the status and the answer of a request for one row; streams and lists must answer the same."""
+    path = f"/v1/models/{name}/predict"
+    status, alone = server.ask("POST", path, {"features": x, "keep": False, field: True})
+    many = server.ask("POST", path, {"examples": [{"features": x}], "keep": False, field: True})
+    line = json.dumps({"features": x}).encode() + b"\n"
+    lines = server.ask("POST", f"{path}?keep=false&{field}=true", line, NDJSON)
+    assert many[0] == lines[0] == status
+    if status == 200:
+        assert many[1] == {"predictions": [alone]}
+        assert json.loads(lines[1]) == alone
+    return status, alone
+
+
+def check_probabilities(model: Any, server: Server, name: str, raw: list[Any]) -> None:
+    """Check that the server has the probabilities of Python, or says that there are none."""
+    for x in raw[:3]:
+        status, answer = ask_details(server, name, x, "probabilities")
+        if hasattr(model, "predict_proba_one"):
+            found = [(to_plain_label(one["label"]), one["probability"]) for one in answer["probabilities"]]
+            assert found == [(to_plain_label(label), p) for label, p in model.predict_proba_one(x).items()]
+            assert [p for _, p in found] == model.predict_proba([x])[0].tolist()
+        else:
+            assert (status, answer["code"]) == (409, "no-probabilities")
+
+
+def explain_as_json(model: Any, x: Any) -> Any:
+    """Return the explanation as JSON, or the message that there is none."""
+    try:
+        return json.loads(json.dumps(explain(model, x).to_dict()))
+    except InputError as problem:
+        return str(problem)
+
+
+def check_explanations(
+    model: Any, server: Server, name: str, raw: list[Any], files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Check that the server and the command line explain as Python does, or say that there is no linear score."""
+    for k, x in enumerate(raw[:3]):
+        status, answer = ask_details(server, name, x, "explain")
+        wanted = explain_as_json(model, x)
+        if isinstance(wanted, str):
+            assert (status, answer["code"]) == (409, "not-explainable")
+            assert answer["detail"].split()[1:] == wanted.split()[1:]  # the first word is the class
+            continue
+        assert status == 200, answer
+        assert answer["explanation"] == wanted
+        capsys.readouterr()
+        if k == 0 and not files[1].endswith(".parquet"):
+            first = 2 if files[1].endswith((".csv", ".tsv")) else 1
+            assert main(["explain", files[0], f"{files[1]}:{first}", "--json"]) == 0
+            assert json.loads(capsys.readouterr().out) == wanted
+
+
+def check_pair(fmt: str, learner: str, server: Server, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows, name = draw_rows_for(learner, 40), served_name(fmt, learner)
     model, path = train_from_file(folder, fmt, learner, rows)
     upload(server, folder / "it.model", name)
-    check_all_ways(model, server, name, to_raw_rows(FORMATS[fmt][0], rows), predict_file(folder, path))
+    raw = to_raw_rows(FORMATS[fmt][0], rows)
+    check_all_ways(model, server, name, raw, predict_file(folder, path))
+    check_probabilities(model, server, name, raw)
+    check_explanations(model, server, name, raw, [str(folder / "it.model"), str(path)], capsys)
     drop(server, name)
 
 
@@ -156,16 +215,18 @@ def test_every_servable_learner_is_covered() -> None:
 
 
 @pytest.mark.parametrize(("fmt", "learner"), COVERING)
-def test_scores_are_the_same_in_every_interface(fmt: str, learner: str, server: Server, tmp_path: Path) -> None:
-    check_pair(fmt, learner, server, tmp_path)
+def test_scores_are_the_same_in_every_interface(
+    fmt: str, learner: str, server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check_pair(fmt, learner, server, tmp_path, capsys)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("fmt", "learner"), [pair for pair in PAIRS if pair not in COVERING])
 def test_scores_are_the_same_in_every_interface_for_all_pairs(
-    fmt: str, learner: str, server: Server, tmp_path: Path
+    fmt: str, learner: str, server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    check_pair(fmt, learner, server, tmp_path)
+    check_pair(fmt, learner, server, tmp_path, capsys)
 
 
 MIXED = {

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Self
 
 from novikoff.base.class_weights import to_weights_by_name
 from novikoff.base.model_lock import ModelLock, shared_lock, wrap_methods
+from novikoff.base.scikit_learn.html_repr import BorrowedMethod, HtmlRepr
+from novikoff.base.scikit_learn.metadata_routing import RequestSetter
 from novikoff.data import validation
 from novikoff.errors import InputError, build_not_fitted_error
 
@@ -146,6 +148,20 @@ class BaseEstimator:
         if self._state is None:
             raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something.")
         return self._state
+
+    # --- scikit-learn's conventions ---
+
+    _repr_html_ = HtmlRepr()
+    _get_params_html = BorrowedMethod()
+    set_fit_request = RequestSetter("fit")
+    set_partial_fit_request = RequestSetter("partial_fit")
+    set_score_request = RequestSetter("score")
+
+    def get_metadata_routing(self) -> Any:
+        """Return which metadata the methods request, for scikit-learn's metadata routing."""
+        from novikoff.base.scikit_learn.metadata_routing import get_routing
+
+        return get_routing(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._state is not None

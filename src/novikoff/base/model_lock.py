@@ -24,7 +24,7 @@ from weakref import WeakSet
 
 from novikoff._compiled import jit, library
 from novikoff._compiled.jit import JIT_DISABLED
-from novikoff.base.conditional_method import ConditionalMethod
+from novikoff.base.scikit_learn.conditional_method import ConditionalMethod
 from novikoff.errors import TornModelError
 
 F = TypeVar("F", bound=Callable[..., Any])

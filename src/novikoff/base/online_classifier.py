@@ -24,7 +24,6 @@ from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import ArrayLike, NDArray, np
 from novikoff.base import fitted, probabilities, scoring
 from novikoff.base.class_weights import check_class_weight, check_weighted_labels, prepare_class_weights
-from novikoff.base.conditional_method import available_if
 from novikoff.base.decision_threshold import is_positive
 from novikoff.base.estimator import BaseEstimator, check_bool, check_positive_int, check_seed
 from novikoff.base.learner_spec import LearnerSpec
@@ -32,6 +31,7 @@ from novikoff.base.model_state import HASH_FEATURES_ADVICE, ModelState, bytes_pe
 from novikoff.base.raw_rows import encode_raw_batch, score_raw_rows, undo_new_features
 from novikoff.base.row_checks import build_stop_error, check_valid_rows, check_writeable
 from novikoff.base.row_training import IN_GIVEN_ORDER, RowOrders, learn_passes
+from novikoff.base.scikit_learn.conditional_method import available_if
 from novikoff.base.single_example import learn_as_batch
 from novikoff.core.calibration import start_calibration
 from novikoff.core.feature_sample import FeatureSample

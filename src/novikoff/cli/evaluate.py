@@ -34,6 +34,7 @@ from novikoff.cli.options.data_options import (
 from novikoff.cli.output.data_summary import show_notes
 from novikoff.cli.output.evaluation_text import format_comparison, format_result
 from novikoff.cli.output.model_output import check_writable
+from novikoff.cli.output.status_line import StatusLine
 from novikoff.cli.predict import check_same_columns, score_batch
 from novikoff.data.column_values import ColumnValues
 from novikoff.data.labels.binary_labels import to_plain_label
@@ -117,16 +118,24 @@ def _evaluate_model(path: str, options: argparse.Namespace) -> ModelEvaluation:
     reading_options.unlabelled = True
     reading = open_reading([options.data], reading_options, state_of(model))
     slices = ColumnValues([options.data], build_reading_options(options), options.by, "--by") if options.by else None
-    found = evaluate_reading(model, path, reading, delta=options.delta, slices=slices)
+    with StatusLine(reading, wanted=not options.quiet) as status:
+        found = evaluate_reading(model, path, reading, delta=options.delta, slices=slices, status=status)
     show_notes(reading, quiet=options.quiet)
     return found
 
 
 def evaluate_reading(
-    model: Any, path: str, reading: DataReader, *, delta: float = DEFAULT_DELTA, slices: ColumnValues | None = None
+    model: Any,
+    path: str,
+    reading: DataReader,
+    *,
+    delta: float = DEFAULT_DELTA,
+    slices: ColumnValues | None = None,
+    status: StatusLine | None = None,
 ) -> ModelEvaluation:
     """Evaluate a model, which messages call `path`, on all examples of a reading."""
     batches, title = _iter_checked_batches(model, path, reading), reading.titles[0]
+    batches = batches if status is None else status.watch(batches)
     if hasattr(model, "rank"):
         return ModelEvaluation(path, _evaluate_ranking(model, batches, title), None)
     if not predicts_one_label(model):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from novikoff.cli.output.model_output import check_writable
 from novikoff.cli.output.progress import TrainingProgress
 from novikoff.cli.output.provenance import add_provenance, begin_provenance, finish_provenance
 from novikoff.cli.output.report_output import add_report_option
+from novikoff.cli.output.status_line import StatusLine
 from novikoff.data.formats.base import ReadOptions
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS
 from novikoff.data.reader import DataReader, FileBatch, is_builtin
@@ -227,15 +229,20 @@ def _run_passes(
     if evaluation is not None:
         evaluation.check_model(model)
     examples, mistakes = (draft.ledger_.examples, draft.ledger_.mistakes) if settings is None else (0, 0)
-    progress = None if options.quiet else TrainingProgress(already=examples, mistakes=mistakes)
     training = internals.build_file_trainer(model, reading, positive=options.positive_label)
-    _learn_pass(training, chain([first.to_numpy()], batches), progress)
-    ledger = model.ledger_
-    first_pass = {"examples": ledger.examples - examples, "mistakes": ledger.mistakes - mistakes}
-    for _ in range(passes - 1):
-        if evaluation is not None and evaluation.should_stop(model):
-            break
-        _learn_pass(training, reading.batches(), progress)
+    with contextlib.nullcontext() if options.quiet else StatusLine(reading, passes=passes) as status:
+        watch: Callable[[Iterator[FileBatch]], Iterator[FileBatch]] = iter
+        progress = None
+        if status is not None:
+            progress = TrainingProgress(already=examples, mistakes=mistakes, before_line=status.erase)
+            watch = status.watch
+        _learn_pass(training, watch(chain([first.to_numpy()], batches)), progress)
+        ledger = model.ledger_
+        first_pass = {"examples": ledger.examples - examples, "mistakes": ledger.mistakes - mistakes}
+        for _ in range(passes - 1):
+            if evaluation is not None and evaluation.should_stop(model):
+                break
+            _learn_pass(training, watch(reading.batches()), progress)
     if evaluation is not None:
         model = evaluation.finish(model)
     return model, reading, first_pass if passes > 1 else None

@@ -20,8 +20,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from novikoff import __version__
 from novikoff.cli import signals
-from novikoff.cli.output.formatter import CommandParser, suggest
-from novikoff.errors import NovikoffError
+from novikoff.cli.output.formatter import CommandParser
+from novikoff.errors import NovikoffError, suggest
 
 COMMANDS = {
     "learn": "learn a stream",

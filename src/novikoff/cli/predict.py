@@ -29,6 +29,7 @@ from novikoff.cli.options.data_options import (
 )
 from novikoff.cli.output.data_summary import show_notes
 from novikoff.cli.output.model_output import check_writable
+from novikoff.cli.output.status_line import StatusLine
 from novikoff.data.labels.binary_labels import to_plain_label
 from novikoff.data.reader import DataReader, FileBatch
 from novikoff.data.rows import Rows
@@ -91,27 +92,33 @@ def run(options: argparse.Namespace) -> int:
     examples, compared = 0, _LabelComparison(model)
     lines: list[str] = []
     title = ""
-    for batch in reading.batches():
-        if batch.title != title:
-            title = batch.title
-            check_same_columns(model, reading, batch, title, options.model)
-        scores = score_batch(score, batch)
-        predicted = decide_labels(model, scores)
-        examples += len(scores)
-        texts = [format_label(model, label) for label in predicted]
-        compared.add(batch, texts, scores)
-        numbers = to_probabilities(model, scores) if options.probabilities else None
-        text = _format_lines(texts, display_scores(model, scores) if options.scores else numbers)
-        if options.output:
-            lines.append(text)
-        else:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+    with StatusLine(reading, wanted=not options.quiet and not _prints_to_terminal(options)) as status:
+        for batch in status.watch(reading.batches()):
+            if batch.title != title:
+                title = batch.title
+                check_same_columns(model, reading, batch, title, options.model)
+            scores = score_batch(score, batch)
+            predicted = decide_labels(model, scores)
+            examples += len(scores)
+            texts = [format_label(model, label) for label in predicted]
+            compared.add(batch, texts, scores)
+            numbers = to_probabilities(model, scores) if options.probabilities else None
+            text = _format_lines(texts, display_scores(model, scores) if options.scores else numbers)
+            if options.output:
+                lines.append(text)
+            else:
+                sys.stdout.write(text)
+                sys.stdout.flush()
     if options.output:
         write_atomically(Path(options.output), "".join(lines).encode())
     show_notes(reading, quiet=options.quiet)
     _print_report(examples, compared, options)
     return 0
+
+
+def _prints_to_terminal(options: argparse.Namespace) -> bool:
+    """Return whether predictions appear on a terminal, where a status line would stand between them."""
+    return not options.output and sys.stdout is not None and sys.stdout.isatty()
 
 
 def _check_probabilities(model: Any, options: argparse.Namespace) -> None:

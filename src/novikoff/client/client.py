@@ -29,6 +29,10 @@ class PredictionResult(NamedTuple):
     id: str | None
     label: Any
     score: float
+    probabilities: dict[Any, float] | None = None
+    """The probability of each label, if requested."""
+    explanation: dict[str, Any] | None = None
+    """The contributions of the features, if requested: what `Explanation.to_dict` returns."""
 
 
 class LearnResult(NamedTuple):
@@ -106,21 +110,43 @@ class Client:
 
     # --- Predicting and learning ---
 
-    def predict(self, name: str, features: Features, *, keep: bool = True) -> PredictionResult:
-        """Predict the label of one example. With `keep`, the prediction can be labelled later."""
-        response = self._transport.request_json(
-            "POST", _model_path(name, "predict"), _to_json({"features": features, "keep": keep}), JSON
-        )
-        return PredictionResult(response["id"], response["label"], response["score"])
+    def predict(
+        self, name: str, features: Features, *, keep: bool = True, probabilities: bool = False, explain: bool = False
+    ) -> PredictionResult:
+        """Predict the label of one example. With `keep`, the prediction can be labelled later.
 
-    def predict_many(self, name: str, examples: Iterable[Features], *, keep: bool = True) -> list[PredictionResult]:
-        return list(self.predict_stream(name, examples, keep=keep))
+        `probabilities` asks for the probability of each label, and `explain` for the contribution of each feature to
+        the score. `ServiceError` has the code "no-probabilities" or "not-explainable" if the model has none.
+        """
+        body = {"features": features, "keep": keep} | _select_true(probabilities=probabilities, explain=explain)
+        response = self._transport.request_json("POST", _model_path(name, "predict"), _to_json(body), JSON)
+        return _read_prediction(response)
+
+    def predict_many(
+        self,
+        name: str,
+        examples: Iterable[Features],
+        *,
+        keep: bool = True,
+        probabilities: bool = False,
+        explain: bool = False,
+    ) -> list[PredictionResult]:
+        return list(self.predict_stream(name, examples, keep=keep, probabilities=probabilities, explain=explain))
 
     def predict_stream(
-        self, name: str, examples: Iterable[Features], *, keep: bool = True
+        self,
+        name: str,
+        examples: Iterable[Features],
+        *,
+        keep: bool = True,
+        probabilities: bool = False,
+        explain: bool = False,
     ) -> Iterator[PredictionResult]:
         """Yield predictions in the order of the examples, which are sent in blocks."""
-        path = _model_path(name, "predict") + ("" if keep else "?keep=false")
+        query = ({} if keep else {"keep": "false"}) | dict.fromkeys(
+            _select_true(probabilities=probabilities, explain=explain), "true"
+        )
+        path = _model_path(name, "predict") + (f"?{urlencode(query)}" if query else "")
         for lines in _iter_blocks(_to_json({"features": features}) for features in examples):
             response = self._transport.ask("POST", path, b"".join(lines), NDJSON, accept=NDJSON)
             predicted = [json.loads(line) for line in response.splitlines()]
@@ -133,7 +159,7 @@ class Client:
                     "incomplete-response",
                     f"The server returned {len(predicted)} predictions for {len(lines)} examples.",
                 )
-            yield from (PredictionResult(one["id"], one["label"], one["score"]) for one in predicted)
+            yield from map(_read_prediction, predicted)
 
     def learn(self, name: str, features: Features, label: Labels) -> LearnResult:
         """Learn one example. Return when it is durable on the server's disk."""
@@ -207,6 +233,20 @@ class Client:
 
 def _model_path(name: str, what: str = "") -> str:
     return f"/v1/models/{quote(name, safe='')}" + (f"/{what}" if what else "")
+
+
+def _select_true(**options: bool) -> dict[str, bool]:
+    """Return the options that are on: servers of earlier versions refuse fields that they don't know."""
+    return {name: True for name, value in options.items() if value}
+
+
+def _read_prediction(response: dict[str, Any]) -> PredictionResult:
+    probabilities = response.get("probabilities")
+    if probabilities is not None:
+        probabilities = {one["label"]: one["probability"] for one in probabilities}
+    return PredictionResult(
+        response["id"], response["label"], response["score"], probabilities, response.get("explanation")
+    )
 
 
 def _to_json(value: dict[str, Any]) -> bytes:

@@ -127,6 +127,13 @@ class DataReader:
     _mapper: Mapper | None = None
     format_from_this_run: bool = False
     """Whether the format comes from a file of this run, not from a model."""
+    _source: TextSource | None = None
+    """The file that is being read."""
+    _bytes_before: int = 0
+    """The size of the files that this pass has read."""
+    _rows_yielded: int = 0
+    """The number of examples of this pass so far."""
+    _total_bytes: int | None = None
     _verified_caches: set[tuple[int, ...]] = field(default_factory=set)
     """Caches whose checksums have been verified."""
 
@@ -138,13 +145,28 @@ class DataReader:
         """Yield all examples from the start; counters are reset."""
         self.bad.clear()
         self.left_out.clear()
+        self._source, self._bytes_before, self._rows_yielded = None, 0, 0
         batches = self._read_files()
         if self.row_filter is not None:
             batches = self.row_filter.select(self, batches)
         if self.shuffler is not None:  # before the map, which makes rows many times as long
             batches = self.shuffler.reorder(self, batches)
         for batch in batches if self.options.feature_map is None else self._map_batches(batches):
+            self._rows_yielded += len(batch)
             yield batch.to_numpy()
+
+    def fraction_read(self) -> float | None:
+        """Return the fraction of the data that this pass has read, by bytes; by rows if they are shuffled. Return None
+        for pipes and built-in streams."""
+        if self.shuffler is not None:
+            return min(1.0, self._rows_yielded / self.shuffler.rows) if self.shuffler.rows else None
+        if self._total_bytes is None:
+            self._total_bytes = sum(_measure_file(title) for title in self.titles)
+        current = 0.0 if self._source is None else self._source.fraction_read()
+        if self._total_bytes == 0 or current is None:
+            return None
+        size = 0 if self._source is None or self._source.status is None else self._source.status.st_size
+        return min(1.0, (self._bytes_before + current * size) / self._total_bytes)
 
     def _read_files(self) -> Iterator[FileBatch]:
         """Yield all examples with their own features, in file order."""
@@ -241,7 +263,7 @@ class DataReader:
     def _file(self, title: str) -> Iterator[FileBatch]:
         with open_source(title, self._get_foreign_encoding()) as feed:
             before = self._open(feed)
-            fmt = self.format
+            fmt, self._source = self.format, feed
             assert fmt is not None  # noqa: S101 - _open sets it
             examples = 0
             for batch in (
@@ -249,6 +271,8 @@ class DataReader:
             ):
                 examples += len(batch)
                 yield batch
+            self._source = None
+            self._bytes_before += 0 if feed.status is None else feed.status.st_size
         if examples == 0:
             raise InputError(f"{feed.title}: is empty, or has comments only: there are no examples in it.")
 
@@ -302,13 +326,14 @@ class DataReader:
         already = 0
         with cache.open_cache(feed.title, stamp, lenient=self.options.bad_lines == "skip") as found:
             try:
-                for batch in self._from_cache(found, feed.title, lines) if found is not None else ():
-                    yield batch
-                    already += len(batch)
                 if found is not None:
+                    for batch in self._from_cache(found, feed.title, lines):
+                        feed.fraction = found.at / found.stop
+                        yield batch
+                        already += len(batch)
                     return
             except cache.CacheDamagedError:
-                pass
+                feed.fraction = None
         yield from self._write_cache(feed, fmt, lines, stamp, already)
 
     def _from_cache(self, found: cache.CacheReader, title: str, lines: int) -> Iterator[FileBatch]:
@@ -465,6 +490,11 @@ def _merge_bitsets(used: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
         together |= int.from_bytes(words.tobytes(), "little")
         size = max(size, words.nbytes)
     return buffers.frombuffer(together.to_bytes(size, "little"), "uint64")
+
+
+def _measure_file(title: str) -> int:
+    """Return the size of a regular file; 0 for others, and for built-in streams."""
+    return os.path.getsize(title) if os.path.isfile(title) else 0
 
 
 def is_builtin(title: str) -> bool:

@@ -101,15 +101,34 @@ class TextSource:
     """The records of one file, block by block."""
 
     def __init__(
-        self, title: str, file: Any, *, size: int | None, waits: int | None, status: os.stat_result | None = None
+        self,
+        title: str,
+        file: Any,
+        *,
+        size: int | None,
+        waits: int | None,
+        status: os.stat_result | None = None,
+        descriptor: int | None = None,
     ) -> None:
         self.title, self.file = title, file
+        self.descriptor = descriptor
+        """The file descriptor of a compressed or transcoded regular file."""
+        self.fraction: float | None = None
+        """The fraction that has been read, where a format or a cache knows it."""
         self.status = status
         """Set for regular files."""
         self.tail: Any = buffers.zeros(0, "uint8")
         self.size, self.waits = size, waits
         """The number of bytes of the file, where known; the file descriptor of a pipe, to poll it."""
         self.taken = 0
+
+    def fraction_read(self) -> float | None:
+        """Return the fraction of the file's bytes that has been read: of the compressed ones of a compressed file; None
+        for pipes."""
+        if self.fraction is not None or self.status is None:
+            return self.fraction
+        position = self.taken if self.descriptor is None else os.lseek(self.descriptor, 0, os.SEEK_CUR)
+        return min(1.0, position / max(1, self.status.st_size))
 
     def head(self, size: int = BLOCK_BYTES) -> bytes:
         """Return the first bytes, whole lines if possible, without consuming them."""
@@ -182,6 +201,7 @@ class TextSource:
             ended = (
                 stop >= file_size and self._read_chunk(stop - 1, 1) != b"\n"
             )  # text appended later would continue this line
+            self.taken = stop
             yield FileSpan(self, fd, start, stop, size)
             if ended:
                 return
@@ -298,7 +318,8 @@ def open_source(title: str, encoding: str | None = None) -> Iterator[TextSource]
                 file = stack.enter_context(contextlib.closing(_open_decompressor(kind, file)))
             if encoding is not None:
                 file = _TranscodedFile(file, encoding, shown)
-            yield TextSource(shown, file, size=None, waits=None, status=regular)
+            descriptor = None if regular is None else fd
+            yield TextSource(shown, file, size=None, waits=None, status=regular, descriptor=descriptor)
             return
         if regular is not None:
             raw.seek(skipped)

@@ -39,10 +39,9 @@ def validate_batch(X: Any, *, kind: Any = None) -> ValidatedBatch:
 
 def get_column_names(X: Any) -> list[str] | None:
     """Return the column names of a data frame if all are strings."""
-    columns = getattr(X, "columns", None)
-    if columns is None or not hasattr(X, "to_numpy"):
+    names = _list_columns(X)
+    if names is None:
         return None
-    names = list(columns)
     texts = [isinstance(n, str) for n in names]
     if any(texts) and not all(texts):
         raise TypeError(
@@ -53,6 +52,15 @@ def get_column_names(X: Any) -> list[str] | None:
         duplicate = next(n for k, n in enumerate(names) if n in names[:k])
         raise InputError(f"Columns must have different names, but {duplicate!r} occurs twice: rename one.")
     return names if texts and all(texts) else None
+
+
+def _list_columns(X: Any) -> list[Any] | None:
+    """Return the column names of a data frame, or of a table or record batch of Arrow; None for other data."""
+    if type(X).__module__.partition(".")[0] == "pyarrow":
+        schema = getattr(X, "schema", None)
+        return None if schema is None else list(schema.names)
+    columns = getattr(X, "columns", None)
+    return None if columns is None or not hasattr(X, "to_numpy") else list(columns)
 
 
 def to_numeric_array(X: Any, kind: Any) -> NDArray[Any]:

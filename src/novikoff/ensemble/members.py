@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from novikoff.base import internals
 from novikoff.base.estimator import BaseEstimator
 from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.base.scikit_learn.metadata_routing import copy_requests
 from novikoff.core.trees import Trees, class_votes, concatenate_trees, member_predictions
 from novikoff.data import validation
 from novikoff.data.canonical_rows import compact_rows
@@ -256,7 +257,7 @@ class Ensemble(BaseEstimator):
         mine = self.get_params(deep=False)
         if mine.get("estimator") is not None:
             mine["estimator"] = clone_learner(mine["estimator"])
-        return type(self)(**mine)
+        return copy_requests(self, type(self)(**mine))
 
 
 def _build_learner(inner: dict[str, Any]) -> Any:

@@ -100,8 +100,10 @@ def _evaluate_label_sets(model: Any, predicted: Any, y: Any, delta: float) -> Re
 
 def _to_sets(y: Any, classes: Sequence[str]) -> list[list[str]]:
     """Return sets of labels as lists of texts, also those of a matrix of 0 and 1."""
-    if hasattr(y, "toarray"):
-        y = y.toarray()
+    if hasattr(y, "toarray") or hasattr(y, "to_numpy"):
+        y = y.toarray() if hasattr(y, "toarray") else y.to_numpy()
+    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] != len(classes):
+        raise InputError(f"y must have a column for each of the {len(classes)} labels, but has {y.shape[1]} columns.")
     if isinstance(y, np.ndarray) and y.ndim == 2:
         return [[classes[c] for c in np.flatnonzero(row).tolist()] for row in y]
     return [sorted({str(to_plain_label(label)) for label in labels}) for labels in y]

@@ -11,6 +11,7 @@ from novikoff.base.estimator import BaseEstimator
 from novikoff.base.internals import build_from_settings, inner_learner_of, plain_settings_of, run_settings_of, spec_of
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.base.scikit_learn.metadata_routing import copy_requests
 from novikoff.core.losses import required_margin
 from novikoff.errors import InputError
 from novikoff.learner_registry import learner_class, name_of
@@ -75,7 +76,7 @@ class MetaEstimator(BaseEstimator):
 
     def __sklearn_clone__(self) -> Self:
         learner = None if self.estimator is None else type(self.estimator)(**self.estimator.get_params())
-        return type(self)(**{**self.get_params(deep=False), "estimator": learner})
+        return copy_requests(self, type(self)(**{**self.get_params(deep=False), "estimator": learner}))
 
 
 def parse_inner_settings(inner: Any) -> tuple[str, dict[str, Any]]:

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff.base.conditional_method import available_if
 from novikoff.base.internals import check_settings, column_bounds_of, inner_learner_of, spec_of
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.model_lock import lock_free
@@ -24,6 +23,7 @@ from novikoff.base.online_classifier import OnlineClassifier
 from novikoff.base.probabilities import explain_missing_probabilities, to_class_probabilities
 from novikoff.base.raw_rows import encode_example
 from novikoff.base.sample_weights import SampleWeightMixin
+from novikoff.base.scikit_learn.conditional_method import available_if
 from novikoff.base.scoring import copy_scratch
 from novikoff.base.single_example import build_row, parse_known_terms
 from novikoff.core.multiclass import weight_matrix as table

@@ -39,6 +39,14 @@ __all__ = ["MultiLabel"]
 BOUND_NOTE = "it bounds examples whose set is not predicted whole, not the Hamming loss; ‖x_ij‖² = 2‖x‖²"
 
 
+class IndicatorSets(list[list[int]]):
+    """The sets of labels of a matrix of 0 and 1: the numbers of the columns with a 1, for each row."""
+
+    def __init__(self, matrix: NDArray[Any]) -> None:
+        super().__init__(np.flatnonzero(row).tolist() for row in matrix)
+        self.columns = matrix.shape[1]
+
+
 def parse_label_sets(y: Any) -> list[list[Any]]:
     """Return the labels of each row: y has lists of them, or is a matrix of 0 and 1."""
     if y is None:
@@ -48,7 +56,7 @@ def parse_label_sets(y: Any) -> list[list[Any]]:
     if isinstance(y, np.ndarray) and y.dtype != object:
         if y.ndim != 2 or not np.isin(y, (0, 1)).all():
             raise InputError("y must be a list of sets of labels, or a matrix of 0 and 1 with a column for each label.")
-        return [np.flatnonzero(row).tolist() for row in y]
+        return IndicatorSets(y)
     return [parse_label_set(labels) for labels in y]
 
 
@@ -63,6 +71,40 @@ def parse_label_set(labels: Any) -> list[Any]:
 class SetLabels(ClassLabels):
     """Labels, any number of which each example has."""
 
+    is_indicator = False
+    """Whether the model was fitted to a matrix of 0 and 1, whose columns are the labels: it predicts such a matrix."""
+    is_new = False
+    """Whether these labels were declared, and no example has been encoded with them yet."""
+
+    def copy(self) -> Self:
+        twin = super().copy()
+        twin.is_indicator = self.is_indicator
+        return twin
+
+    def named(self, classes: Any) -> Self:
+        found = super().named(classes)
+        found.is_indicator, found.is_new = self.is_indicator, len(self) == 0
+        return found
+
+    @classmethod
+    def of_columns(cls, columns: int) -> Self:
+        """Return the labels of a matrix with this number of columns."""
+        found = cls(range(columns))
+        found.is_indicator = True
+        return found
+
+    def of_matrix(self, columns: int) -> Self:
+        """Return the labels that examples with a matrix of this number of columns can be encoded with; InputError if
+        the columns are not those that are known."""
+        if len(self) == 0 or (self.is_new and self.known() == list(range(columns))):
+            return self.of_columns(columns)
+        if self.is_indicator and self.known() != list(range(columns)):
+            raise InputError(
+                f"y has {columns} columns, but the model has learned {len(self)} labels: bring a column for each of"
+                " classes_, in that order."
+            )
+        return self
+
     @staticmethod
     def parse(y: Any, examples: int) -> list[list[Any]]:
         """Return the labels of each example."""
@@ -73,11 +115,14 @@ class SetLabels(ClassLabels):
     @classmethod
     def found(cls, y: list[list[Any]]) -> tuple[LabelSets, Self]:
         """Return the numbers of the labels of each example, and the sorted labels; y contains all labels."""
+        if isinstance(y, IndicatorSets):
+            return cls.of_columns(y.columns).encode_sets(y)
         return cls(sort_labels({to_plain_label(label) for labels in y for label in labels})).encode(y)
 
     def encode(self, y: list[list[Any]]) -> tuple[LabelSets, Self]:
         """Return the numbers of the labels of each example, and the labels known after that."""
-        return self.encode_sets(y)
+        known = self.of_matrix(y.columns) if isinstance(y, IndicatorSets) else self
+        return known.encode_sets(y)
 
     def encode_one(self, label: Any) -> tuple[LabelSets, Self]:
         """Return the numbers of the labels of one example, and the labels known after that."""
@@ -98,7 +143,8 @@ class SetLabels(ClassLabels):
 class MultiLabel(MulticlassClassifier):
     """Classifier that predicts any number of labels for an example, including none.
 
-    y is a list of sets or lists of labels, one for each row, or a matrix of 0 and 1 with a column for each label.
+    y is a list of sets or lists of labels, one for each row, or a matrix of 0 and 1 with a column for each label. A
+    model that was fitted to a matrix predicts a matrix.
 
     Parameters
     ----------
@@ -147,10 +193,14 @@ class MultiLabel(MulticlassClassifier):
         return Targets(NO_INDICES, codes.starts, codes.members)
 
     def _decide(self, scores: NDArray[np.float64]) -> Any:
-        shown, _ = self._class_scores(scores)
         known = self._require_fitted().labels.known()
+        return [[known[c] for c in np.flatnonzero(row)] for row in self._find_members(scores)]
+
+    def _find_members(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which labels are predicted, one row for each example."""
+        shown, _ = self._class_scores(scores)
         ties = self.update == "each" and TIE_SIGNS[self._inner_learner.tie] > 0.0
-        return [[known[c] for c in np.flatnonzero(row >= 0.0 if ties else row > 0.0)] for row in shown]
+        return np.asarray(shown >= 0.0 if ties else shown > 0.0)
 
     def _scores_are_log_odds(self) -> bool:
         return self.update == "each" and self._spec().scores_are_log_odds
@@ -168,8 +218,11 @@ class MultiLabel(MulticlassClassifier):
         return self._class_scores(OnlineClassifier.decision_function(self, X))[0]
 
     def predict(self, X: Any) -> Any:
-        """Return the list of labels of each row."""
-        return self._decide(OnlineClassifier.decision_function(self, X))
+        """Return the list of labels of each row; a matrix of 0 and 1 if the model was fitted to one."""
+        scores = OnlineClassifier.decision_function(self, X)
+        if getattr(self._require_fitted().labels, "is_indicator", False):
+            return self._find_members(scores).astype(np.int64)
+        return self._decide(scores)
 
     def predict_one(self, x: Any) -> Any:
         """Return the labels of one example, or None before the first example was learned."""
@@ -177,7 +230,8 @@ class MultiLabel(MulticlassClassifier):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose set of labels is predicted exactly."""
-        predicted, true_sets = self.predict(X), parse_label_sets(y)
+        predicted = self._decide(OnlineClassifier.decision_function(self, X))
+        true_sets = parse_label_sets(y)
         validation.check_same_length(len(predicted), len(true_sets))
         right = [set(a) == set(b) for a, b in zip(predicted, true_sets, strict=True)]
         return float(np.average(right, weights=sample_weight))

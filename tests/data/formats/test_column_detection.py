@@ -507,9 +507,12 @@ def test_weights_of_json_lines_are_read(tmp_path: Path, learn: Learn) -> None:
             read_table(write(tmp_path / "bad.jsonl", line), weight="w")
     with pytest.raises(InputError, match=r":1: the weight must be one number"):
         read_table(write(tmp_path / "bad.jsonl", '{"w": 1, "y": 1, "w": 2}'), weight="w")
-    for bare in ({"y": 0, "a": 3}, {"y": 0, "a": 3, "w": None}):
+    for bare, reason in (
+        ({"y": 0, "a": 3}, r"--weight must be a field \(y, a\), not 'w'\."),
+        ({"y": 0, "a": 3, "w": None}, r":1: has no field 'w' with a weight, or it is null"),
+    ):
         other = write(tmp_path / "bare.jsonl", json.dumps(bare))
-        with pytest.raises(InputError, match=r":1: has no field 'w' with a weight, or it is null"):
+        with pytest.raises(InputError, match=reason):
             read_table(other, weight="w")
         assert main(["predict", str(model), str(other), "--quiet"]) == 0  # prediction needs no weights
     loaded = load(model)

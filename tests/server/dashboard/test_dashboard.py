@@ -311,6 +311,51 @@ def test_names_are_escaped(server: str, window: Any) -> None:
     assert window.locator("b:not(.tiles b)").count() == 0
 
 
+def test_a_prediction_is_explained_by_a_table(server: str, window: Any) -> None:
+    create(server)
+    learn(server, [*LETTERS, (NASTY, "spam")])
+    call(server, "POST", "models", {"name": "trees", "learner": "online-bagging"})
+    learn(server, LETTERS, "trees")
+    window.goto(f"{server}/#model/spam")
+    read_text(window, "#chosen-name", "^spam$")
+    assert window.locator("#explanation").is_hidden()
+    text = f"free 2\n{NASTY} 1\nall 0.5\nnever-seen 3"
+    window.fill("#features", text)
+    window.click("#explain")
+    features = {"free": 2.0, NASTY: 1.0, "all": 0.5, "never-seen": 3.0}
+    answer = call(server, "POST", "models/spam/predict", {"features": features, "keep": False, "explain": True})
+    found = answer["explanation"]
+    read_text(window, "#explained", f"^Predicted “{found['predicted']}”, score ")
+    read_text(window, "#explained", f"for “{found['label']}” against “{found['against']}”")
+    read_text(window, "#explained", rf"The probability of “{found['label']}” is [\d.]+\s%\.$")
+    table = window.get_by_role("region", name="Contributions of the features to the score")
+    assert table.get_by_role("columnheader").all_text_contents() == ["Feature", "Value", "Weight", "Contribution"]
+    rows = [str(part["feature"]) for part in found["contributions"]] + ["(bias)"]
+    assert table.get_by_role("rowheader").all_text_contents() == rows
+    shown = window.locator("#explanation-body tr td:last-child").all_text_contents()
+    numbers = [float(number.replace("\u2212", "-").replace(",", "")) for number in shown]
+    parts = [part["contribution"] for part in found["contributions"]] + [found["bias"]]
+    assert numbers == pytest.approx(parts, rel=1e-3)
+    assert sum(numbers) == pytest.approx(found["score"], rel=1e-2)
+    assert call(server, "GET", "models/spam/ledger")["pending"]["waiting"] == 0  # nothing was kept
+    # Another prediction, a model without a linear score and features that are not valid leave no table.
+    window.click("#predict")
+    read_text(window, "#tried", "Its id is")
+    assert window.locator("#explanation").is_hidden()
+    window.click("#explain")
+    read_text(window, "#explained", "Predicted")
+    window.fill("#features", "free much")
+    window.click("#explain")
+    read_text(window, "#tried", "must be a number", broken=True)
+    assert window.locator("#explanation").is_hidden()
+    window.goto(f"{server}/#model/trees")
+    read_text(window, "#chosen-name", "^trees$")
+    window.fill("#features", "free 1")
+    window.click("#explain")
+    read_text(window, "#tried", "not a sum of value × weight", broken=True)
+    assert window.locator("#explanation").is_hidden()
+
+
 def test_a_lost_connection_is_reported_and_restored(server: str, window: Any) -> None:
     create(server)
     window.route("**/v1/events", lambda route: route.abort())
@@ -369,6 +414,8 @@ def test_nothing_is_wider_than_the_window(server: str, window: Any) -> None:
     window.fill("#features", "x" * 150)
     window.click("#predict")
     read_text(window, "#tried", "Its id is")
+    window.click("#explain")
+    read_text(window, "#explained", "Predicted")
     read_text(window, "#weights-body", ".")
     for width in (360, 1400, 800, 360):
         window.set_viewport_size({"width": width, "height": 800})

@@ -18,7 +18,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it prefers httpx2 to httpx, and either does
     TestClient = pytest.importorskip("starlette.testclient", reason="httpx is of the extra dev").TestClient
 
-from novikoff import __version__
+from novikoff import SGD, __version__, explain
 from novikoff.certificates.verify import verify
 from novikoff.errors import NovikoffError
 from novikoff.server.http import auth, schemas
@@ -258,3 +258,84 @@ def test_certificates_and_inspections_have_the_fields_of_their_structs(client: A
         assert verify(answer.json(), X, y) == []
     except NovikoffError as problem:
         pytest.fail(str(problem))
+
+
+# --- Probabilities and explanations ---
+
+
+def test_predictions_have_probabilities_and_explanations_only_if_requested(client: Any) -> None:
+    make(client, "sgd", loss="logistic")
+    path, x = "/v1/models/m/predict", {"a": 1.0, "yes!": 1.0}
+    empty = client.post(path, json={"features": x, "keep": False, "probabilities": True}).json()
+    assert empty == {"id": None, "label": None, "score": 0.0, "probabilities": []}
+    assert code_of(client.post(path, json={"features": x, "explain": True})) == (409, "not-fitted")
+    examples = learn_lines(client)
+    reference = SGD(loss="logistic")
+    for features, label in examples:
+        reference.learn_one(features, label)
+    assert set(client.post(path, json={"features": x}).json()) == {"id", "label", "score"}
+    answer = client.post(path, json={"features": x, "probabilities": True, "explain": True}).json()
+    assert answer["id"] is not None
+    assert {one["label"]: one["probability"] for one in answer["probabilities"]} == reference.predict_proba_one(x)
+    assert [one["label"] for one in answer["probabilities"]] == client.get("/v1/models/m").json()["labels"]
+    found = answer["explanation"]
+    assert found == json.loads(json.dumps(explain(reference, x).to_dict()))
+    assert found["probability"] == reference.predict_proba_one(x)[found["label"]]
+    assert found["score"] == pytest.approx(answer["score"], rel=1e-12)
+    assert {part["feature"] for part in found["contributions"]} == {"a", "yes!"}
+    many = client.post(path, json={"examples": [{"features": x}] * 2, "explain": True}).json()["predictions"]
+    assert [one["explanation"] for one in many] == [found, found]
+
+
+def test_a_stream_of_lines_is_explained_line_by_line(client: Any) -> None:
+    make(client)
+    lines = [json.dumps({"features": features}) for features, _ in learn_lines(client)[:5]]
+    path = "/v1/models/m/predict?keep=false&explain=true&probabilities=true"
+    response = client.post(path, content="\n".join(lines), headers=NDJSON)
+    answers = [json.loads(line) for line in response.text.splitlines()]
+    assert len(answers) == 5
+    for line, answer in zip(lines, answers, strict=True):
+        body = json.loads(line) | {"keep": False, "explain": True, "probabilities": True}
+        assert client.post("/v1/models/m/predict", json=body).json() == answer
+    broken = client.post(path, content="\n".join([*lines, '{"features": 1}']), headers=NDJSON)
+    assert [json.loads(line).get("code") for line in broken.text.splitlines()] == [None] * 5 + ["invalid-body"]
+    assert "Line 6" in json.loads(broken.text.splitlines()[-1])["detail"]
+    assert code_of(client.post(path, content='{"features": 1}', headers=NDJSON)) == (422, "invalid-body")
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_models_without_probabilities_or_a_linear_score_answer_with_a_problem(client: Any, learner: str) -> None:
+    make(client, learner, **SETTINGS.get(learner, {}))
+    learn_lines(client, LABELS.get(learner, ("yes", "no")))
+    for field, code in (("probabilities", "no-probabilities"), ("explain", "not-explainable")):
+        response = client.post("/v1/models/m/predict", json={"features": {"a": 1}, field: True})
+        assert response.status_code == 200 or code_of(response) == (409, code)
+        lines = client.post(f"/v1/models/m/predict?{field}=true", content='{"features": {"a": 1}}', headers=NDJSON)
+        assert lines.status_code == response.status_code
+    has_votes = learner in ("voted-perceptron", "kernel-perceptron", "online-bagging", "all-vs-all", "output-code")
+    assert (response.status_code == 409) >= has_votes
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"explain": "yes"}, "invalid-body"),
+        ({"probabilities": 1}, "invalid-body"),
+        ({"explained": True}, "invalid-body"),
+        ({"features": {"a": "text"}, "explain": True}, "invalid-body"),
+    ],
+)
+def test_invalid_options_of_predictions_are_refused(client: Any, change: Any, code: str) -> None:
+    make(client)
+    learn_lines(client)
+    assert code_of(client.post("/v1/models/m/predict", json={"features": {"a": 1}} | change)) == (422, code)
+
+
+def test_too_many_examples_to_explain_are_refused(client: Any) -> None:
+    make(client)
+    learn_lines(client)
+    body = {"examples": [{"features": {"a": 1}}] * 1001, "keep": False}
+    assert client.post("/v1/models/m/predict", json=body | {"probabilities": True}).status_code == 200
+    assert code_of(client.post("/v1/models/m/predict", json=body | {"explain": True})) == (422, "too-many-examples")
+    wrong = client.post("/v1/models/m/predict?explain=maybe", content='{"features": {"a": 1}}', headers=NDJSON)
+    assert code_of(wrong) == (400, "invalid-query")

@@ -7,8 +7,10 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
+
+from novikoff.errors import suggest
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -84,11 +86,3 @@ class _HelpAllAction(argparse.Action):
             parser.common_options = ()
         parser.print_help()
         parser.exit()
-
-
-def suggest(word: str, known: Collection[str]) -> str:
-    """Return a question that names the known word most similar to this one; nothing where none is similar."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, known, 1)
-    return f". Did you mean {close[0]}?" if close else ""

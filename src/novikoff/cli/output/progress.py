@@ -11,9 +11,13 @@ from novikoff.ledger import Ledger
 
 
 class TrainingProgress:
-    """Prints mistakes, progressive error so far and since the last line, and the rate."""
+    """Prints mistakes, progressive error so far and since the last line, and the rate.
 
-    def __init__(self, *, already: int = 0, mistakes: int = 0) -> None:
+    `before_line` is called before each line, to erase what stands on it.
+    """
+
+    def __init__(self, *, already: int = 0, mistakes: int = 0, before_line: Callable[[], None] = lambda: None) -> None:
+        self.before_line = before_line
         self.began = time.perf_counter()
         self.start = already
         self.next = self.start + 1
@@ -27,6 +31,7 @@ class TrainingProgress:
         """Print a line if one is due."""
         if ledger.examples < self.next:
             return
+        self.before_line()
         if self.next == self.start + 1:
             print("    examples    mistakes  progressive error   since last   examples/s", file=sys.stderr)
         since = (ledger.mistakes - self.mistakes) / (ledger.examples - self.examples)

@@ -14,7 +14,7 @@ from typing import Any
 from novikoff.data.formats import column_survey
 from novikoff.data.formats.csv_sniffer import is_label_name
 from novikoff.data.names.column_names import join_names
-from novikoff.errors import InputError
+from novikoff.errors import InputError, suggest
 
 MAX_SURVEYED_VALUES = 3_000
 """Limit for all top-level fields of the sampled lines together."""
@@ -52,6 +52,16 @@ class JsonSurvey:
     def is_in_all_objects(self, column: column_survey.SurveyedColumn) -> bool:
         """Return whether all objects have this field."""
         return len(column.values) == len(self.objects)
+
+    def check_field(self, path: str | None, title: str, option: str) -> None:
+        """Raise InputError if no sampled line has the top-level field of a path that an option names."""
+        names = self.names
+        if path is None or not names or path.split(".")[0] in names:
+            return
+        raise InputError(
+            f"{title}: {option} must be a field ({join_names(names, MAX_LISTED_FIELDS)}), not"
+            f" {path!r}{suggest(path, names) or '.'}"
+        )
 
     def values_at(self, path: str) -> list[Any]:
         """Return the values at a path; None for objects that lack it."""

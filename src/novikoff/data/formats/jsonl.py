@@ -42,7 +42,7 @@ from novikoff.data.merge_terms import allocate_terms
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS, hash_name
 from novikoff.data.rows import Sparse
 from novikoff.data.text_source import TextBlock
-from novikoff.errors import InputError
+from novikoff.errors import InputError, suggest
 
 EXCERPT_BYTES = 24  # shown from the position of an error
 LITERAL_LABELS = {parser.IS_TRUE: True, parser.IS_FALSE: False, parser.IS_ABSENT: None}
@@ -216,6 +216,8 @@ class JsonLines(Format):
         if options.text is None:
             ngrams.reject_options(options, "jsonl without --text", ("word_ngrams", "char_ngrams", "term_weighting"))
         survey = json_survey.survey_objects(head)
+        for option in ("label", "weight"):
+            survey.check_field(getattr(options, option), title, f"--{option}")
         label = options.label if options.label is not None else json_survey.find_label_field(survey, title)
         how: dict[str, Any] = {"signed_hash": bool(options.signed_hash), "collisions": options.collisions}
         chosen = {"ignore": options.ignore, "only": options.columns, "categorical": options.categorical}
@@ -325,7 +327,8 @@ class JsonLines(Format):
         chosen = (*self.ignore, *self.only, *self.texts, *self.categorical, *self.numeric)
         said = dict.fromkeys(path.split(".")[0] for path in chosen)
         known = self.survey.names
-        return found + [f"no sampled line has the field {name!r}." for name in said if name not in known]
+        missing = [name for name in said if name not in known]
+        return found + [f"no sampled line has the field {name!r}{suggest(name, known) or '.'}" for name in missing]
 
     def parser(self, *, named: bool, unlabelled: bool = False) -> JsonParser:
         return JsonParser(self, named, unlabelled)

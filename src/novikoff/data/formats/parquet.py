@@ -310,7 +310,10 @@ class Parquet(TableFormat):
         with open(title, "rb") as file:
             head = file.read(len(ARROW_MAGIC))
         try:
-            for batch in _open_file(title, head).batches(rows):
+            table, rows_read = _open_file(title, head), 0
+            for batch in table.batches(rows):
+                rows_read += len(batch)
+                feed.fraction = rows_read / max(1, table.count_rows())
                 for start in range(0, len(batch), rows):
                     yield batch.slice(start, rows)
         except (OSError, ValueError, _import_pyarrow().ArrowException) as problem:
@@ -322,6 +325,9 @@ class _ParquetFile:
         self.file = import_module("pyarrow.parquet").ParquetFile(title, pre_buffer=False, buffer_size=BUFFER_BYTES)
         self.schema_arrow = self.file.schema_arrow
 
+    def count_rows(self) -> int:
+        return int(self.file.metadata.num_rows)
+
     def batches(self, rows: int) -> Iterator[Any]:
         yield from self.file.iter_batches(rows)
 
@@ -330,6 +336,12 @@ class _ArrowFile:
     def __init__(self, title: str) -> None:
         self.file = _import_pyarrow().ipc.open_file(_import_pyarrow().memory_map(title))
         self.schema_arrow = self.file.schema
+        self._rows: int | None = None
+
+    def count_rows(self) -> int:
+        if self._rows is None:
+            self._rows = sum(self.file.get_batch(k).num_rows for k in range(self.file.num_record_batches))
+        return self._rows
 
     def batches(self, rows: int) -> Iterator[Any]:
         for k in range(self.file.num_record_batches):

@@ -47,7 +47,7 @@ from novikoff.data.merge_terms import HashedTerms, allocate_terms
 from novikoff.data.names.column_names import join_names
 from novikoff.data.names.hashing import DEFAULT_HASH_BITS, hash_name
 from novikoff.data.text_source import TextBlock
-from novikoff.errors import InputError
+from novikoff.errors import InputError, suggest
 
 MAX_DICTIONARY_CATEGORIES = 500
 """Distinct categories in the sampled records (at most 1,000) up to which they get a dictionary."""
@@ -290,8 +290,10 @@ def find_column(said: str, names: Sequence[str], title: str, option: str, *, hea
         return list(names).index(said)
     if said.isdecimal() and 1 <= int(said) <= len(names):
         return int(said) - 1
+    hint = suggest(said, names) if header else ""
     raise InputError(
-        f"{title}: {option} must be a column ({join_names(names)}) or a number up to {len(names)}, not {said!r}."
+        f"{title}: {option} must be a column ({join_names(names)}) or a number up to {len(names)}, not"
+        f" {said!r}{hint or '.'}"
     )
 
 

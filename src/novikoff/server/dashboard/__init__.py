@@ -19,6 +19,7 @@ DASHBOARD_FILES = (
     "curve.js",
     "dom.js",
     "events.js",
+    "explain.js",
     "forms.js",
     "list.js",
     "model_view.js",

@@ -2,6 +2,7 @@
 
 import { ask, hasToken, ofModel, onRefused, setToken } from "./api.js";
 import { at, busy, make, plain, say } from "./dom.js";
+import { hideExplanation, showExplanation } from "./explain.js";
 import { shown } from "./text.js";
 
 function onSubmit(form, work) {
@@ -143,6 +144,15 @@ export function tryForms(chosen) {
   const example = () => features(at("features").value);
 
   onSubmit(at("try-form"), (button) => {
+    if (button === at("explain")) {
+      return busy(button, at("tried"), "Explaining …", async () => {
+        hideExplanation();
+        const answer = await post("/predict", { features: example(), keep: false, explain: true });
+        say(at("tried"), "");
+        showExplanation(answer);
+      });
+    }
+    hideExplanation();
     if (button === at("learn")) {
       return busy(button, at("tried"), "Learning …", async () => {
         const given = label(at("label").value, labels());

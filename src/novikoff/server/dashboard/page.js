@@ -4,6 +4,7 @@ import { ask } from "./api.js";
 import { certifying, forget } from "./certify.js";
 import { ModelView } from "./model_view.js";
 import { at, plain, put, say } from "./dom.js";
+import { hideExplanation } from "./explain.js";
 import { createForm, showChampions, showLabels, tokenForm, tryForms } from "./forms.js";
 import { List, address, addressed } from "./list.js";
 import { Live } from "./events.js";
@@ -55,6 +56,7 @@ function choose() {
   if (model?.name !== chosen.model?.name) {
     forget();
     for (const id of ["tried", "late-said"]) say(at(id), "");
+    hideExplanation();
     at("late-id").value = "";
   }
   chosen.choose(model ?? null);

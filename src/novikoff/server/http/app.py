@@ -150,8 +150,8 @@ class ApiHandlers:
         service = PredictService(self.registry, self._find(request), self.numbers)
         if request.media != NDJSON:
             return await service.body(await request.body())
-        keep = _parse_query(request, schemas.PredictQuery).keep
-        answers = await service.lines(iter_line_blocks(request.stream(), self.limits.line), keep=keep)
+        query = _parse_query(request, schemas.PredictQuery)
+        answers = await service.lines(iter_line_blocks(request.stream(), self.limits.line), query)
         return StreamingResponse(answers, media_type=NDJSON)
 
     # --- Learning ---

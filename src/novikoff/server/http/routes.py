@@ -52,10 +52,11 @@ class Operation(NamedTuple):
 OPERATIONS = (
     Operation(
         "POST", "/v1/models/{name}/predict", "predict", PREDICT_SCOPE,
-        "Predicts the label and score of one or more examples. Kept predictions can be labelled later by their id.",
+        "Predicts the label and score of one or more examples, with probabilities and explanations if requested. Kept"
+        " predictions can be labelled later by their id.",
         {JSON: schemas.PredictRequest, NDJSON: schemas.Example},
         {JSON: schemas.PredictResponse | schemas.PredictionList, NDJSON: schemas.PredictResponse | schemas.Problem},
-        problems=(404, 415, 422), query=schemas.PredictQuery,
+        problems=(404, 409, 415, 422), query=schemas.PredictQuery,
     ),
     Operation(
         "POST", "/v1/models/{name}/learn", "learn", LEARN_SCOPE,

@@ -37,6 +37,8 @@ class RequestBody(Struct, forbid_unknown_fields=True):
 
 class PredictQuery(Struct):
     keep: Annotated[bool, Meta(description="For streams: whether predictions are kept for a later label.")] = True
+    probabilities: Annotated[bool, Meta(description="For streams: whether to return probabilities.")] = False
+    explain: Annotated[bool, Meta(description="For streams: whether to return explanations.")] = False
 
 
 class LearnQuery(Struct):
@@ -73,11 +75,16 @@ class CreateRequest(RequestBody):
 
 
 class PredictRequest(RequestBody):
-    """One example (`features`) or many (`examples`)."""
+    """One example (`features`) or many (`examples`).
+
+    `probabilities` asks for the probability of each label, `explain` for the contribution of each feature to the score.
+    """
 
     features: RawFeatures | UnsetType = UNSET
     examples: list[Example] | UnsetType = UNSET
     keep: bool = True
+    probabilities: bool = False
+    explain: bool = False
 
 
 class Example(RequestBody):
@@ -101,6 +108,8 @@ class NamedPredictRequest(RequestBody):
     features: Features | UnsetType = UNSET
     examples: list[NamedExample] | UnsetType = UNSET
     keep: bool = True
+    probabilities: bool = False
+    explain: bool = False
 
 
 class NamedExample(RequestBody):
@@ -158,10 +167,59 @@ class ModelList(Struct):
     models: list[ModelInfo]
 
 
+class LabelProbability(Struct):
+    label: Label
+    probability: float
+
+
+class FeatureContribution(Struct):
+    """What one feature adds to the score: value × weight."""
+
+    feature: str | int
+    """A name, or a column number if columns have no names."""
+    value: float
+    weight: float
+    contribution: float
+
+
+class MemberScore(Struct):
+    """One member of Auto. The score is the sum of vote × score over the members."""
+
+    name: str
+    vote: float
+    score: float
+    counts: bool
+    """Whether the member is on the winning side."""
+
+
+class PredictionExplanation(Struct, kw_only=True):
+    """Why the model gives an example its score: bias and contributions add up to `score`, as by `novikoff explain`."""
+
+    predicted: Labels | UnsetType = UNSET
+    label: Label | UnsetType = UNSET
+    """The class that positive contributions speak for."""
+    against: Label | UnsetType = UNSET
+    """The class that negative contributions speak for, unless labels are decided one by one."""
+    score: float
+    """With more than two classes the score of `label` less that of `against`."""
+    bias: float
+    """The intercept."""
+    contributions: list[FeatureContribution]
+    """The largest first, by absolute value; features whose value or weight is 0 are left out."""
+    probability: float | UnsetType = UNSET
+    """The probability of `label`, if the model has probabilities."""
+    members: list[MemberScore] | UnsetType = UNSET
+    """The members of Auto."""
+
+
 class PredictResponse(Struct):
     id: str | None
     label: Labels | None
     score: float
+    probabilities: list[LabelProbability] | UnsetType = UNSET
+    """If requested: the probability of each label; empty before anything was learned."""
+    explanation: PredictionExplanation | UnsetType = UNSET
+    """If requested."""
 
 
 class PredictionList(Struct):

@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import msgspec
+
 from novikoff import learner_registry, scheme_registry
 from novikoff.auto import to_multiclass
 from novikoff.base.internals import (
     build_unfitted,
     check_settings,
+    explain_missing_probabilities,
     outcome_type_of,
     plain_settings_of,
     require_state,
@@ -25,9 +28,11 @@ from novikoff.base.internals import (
     state_of,
 )
 from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.data.labels.binary_labels import to_plain_label
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.data.raw.encoding import Encoding, get_encoding
 from novikoff.errors import InputError, LabelError, ModelTooLarge, NovikoffError, TooManyLabelsError
+from novikoff.explanation import explain
 from novikoff.learner_registry import name_of
 from novikoff.ledger import Ledger
 from novikoff.linear.auto import BinaryAuto
@@ -40,7 +45,7 @@ from novikoff.model_factory import (
     default_learner_inside,
 )
 from novikoff.model_file import from_bytes
-from novikoff.server.http.schemas import Counts, ModelInfo
+from novikoff.server.http.schemas import Counts, LabelProbability, ModelInfo, PredictionExplanation
 from novikoff.server.models.batch_engine import BatchEngine
 from novikoff.server.models.features import get_encoder, get_served_encoding, keep_names, predict_with_score
 from novikoff.server.models.line_runs import ExampleError, IrregularLine, LineRun
@@ -163,6 +168,26 @@ class ServedModel:
             return predict_with_score(self.learner, self._encode(features))
         except NovikoffError as problem:
             raise RequestError(str(problem), "not-predicted") from None
+
+    def predict_probabilities(self, features: Any) -> list[LabelProbability]:
+        """Return the probability of each label; none before anything was learned."""
+        reason = explain_missing_probabilities(self.learner)
+        if reason is not None:
+            raise RequestError(f"{self.name!r} has no probabilities: {reason}", "no-probabilities", 409)
+        try:
+            found = self.learner.predict_proba_one(self._encode(features))
+        except NovikoffError as problem:
+            raise RequestError(str(problem), "not-predicted") from None
+        return [LabelProbability(to_plain_label(label), probability) for label, probability in found.items()]
+
+    def explain(self, features: Any) -> PredictionExplanation:
+        """Explain the prediction of an example that `predict` accepts."""
+        self.check_learned()
+        try:
+            found = explain(self.learner, self._encode(features))
+        except NovikoffError as problem:
+            raise RequestError(str(problem), "not-explainable", 409) from None
+        return msgspec.convert(found.to_dict(), PredictionExplanation)
 
     def predict_run(self, run: LineRun) -> Iterator[tuple[Any, float]]:
         """Return an iterator over the predicted labels and scores of a run of lines."""
