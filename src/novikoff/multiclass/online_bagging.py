@@ -51,7 +51,9 @@ class OnlineBagging(OnlineEnsemble, MulticlassClassifier):
 
     def _scheme(self, classes: ClassLabels) -> Scheme:
         members = int(self.n_estimators)
-        return Scheme(ONLINE_BAGGING, TIE_SIGNS[self._inner_learner.tie], members=members, luck=np.zeros((0, members)))
+        return Scheme(
+            ONLINE_BAGGING, TIE_SIGNS[self._inner_learner.tie], members=members, uniforms=np.zeros((0, members))
+        )
 
-    def _with_draws(self, state: Any, scheme: Scheme, draws: NDArray[np.float64]) -> Scheme:
-        return scheme._replace(luck=draws)
+    def _with_uniforms(self, state: Any, scheme: Scheme, uniforms: NDArray[np.float64]) -> Scheme:
+        return scheme._replace(uniforms=uniforms)

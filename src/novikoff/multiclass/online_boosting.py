@@ -58,16 +58,20 @@ class OnlineBoosting(OnlineEnsemble, MulticlassClassifier):
         if self._state is not None and "boosting" in self._state.more:
             sums = self._state.more["boosting"]
         return Scheme(
-            ONLINE_BOOSTING, TIE_SIGNS[self._inner_learner.tie], members=members, luck=np.zeros((0, members)), sums=sums
+            ONLINE_BOOSTING,
+            TIE_SIGNS[self._inner_learner.tie],
+            members=members,
+            uniforms=np.zeros((0, members)),
+            sums=sums,
         )
 
     def _extra_arrays_schema(self) -> dict[str, ArraySpec]:
         sums = ArraySpec("float64", int(self.n_estimators), 2, checks=[InRange(0.0, INFINITY)], optional=True)
         return {**super()._extra_arrays_schema(), "boosting": sums}
 
-    def _with_draws(self, state: Any, scheme: Scheme, draws: NDArray[np.float64]) -> Scheme:
+    def _with_uniforms(self, state: Any, scheme: Scheme, uniforms: NDArray[np.float64]) -> Scheme:
         sums = state.more.setdefault("boosting", np.zeros((int(self.n_estimators), 2)))
-        return scheme._replace(luck=draws, sums=sums)
+        return scheme._replace(uniforms=uniforms, sums=sums)
 
     @property
     def estimator_errors_(self) -> NDArray[np.float64]:

@@ -55,16 +55,17 @@ class OnlineEnsemble(MetaEstimator):
         return max(1, len(labels) * int(self.n_estimators))
 
     @abstractmethod
-    def _with_draws(self, state: Any, scheme: Any, draws: NDArray[np.float64]) -> Any:
-        """Return the scheme with the draws of some rows."""
+    def _with_uniforms(self, state: Any, scheme: Any, uniforms: NDArray[np.float64]) -> Any:
+        """Return the scheme with uniform random numbers for the draws of some rows."""
 
     def _run_loop(self: Any, state: Any, rows: Rows, signs: Any, weights: NDArray[np.float64], canonical: bool) -> int:
         offered = state.more.setdefault("offered", np.zeros(1, np.int64))
         for start in range(0, len(signs), BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, len(signs))
             before = int(offered[0])
-            draws = uniform(int(self.random_state), 0, np.arange(before, before + stop - start), int(self.n_estimators))
-            scheme = self._with_draws(state, self._ensure_columns(state), draws)
+            counters, members = np.arange(before, before + stop - start), int(self.n_estimators)
+            uniforms = uniform(int(self.random_state), 0, counters, members)
+            scheme = self._with_uniforms(state, self._ensure_columns(state), uniforms)
             part = slice_rows(rows, start, stop)
             taken = self._run(state, scheme, part, signs[start:stop], weights[start:stop], canonical)
             offered[0] += taken

@@ -114,7 +114,7 @@ def compute_member_gradients(
         if scheme.kind == ONLINE_BOOSTING:
             workspace.spare[n_classes + m] = mean
         violations += compute_one_member_gradients(
-            scheme, y, m, poisson(scheme.luck[i, m], mean), loss, norm, n_classes, workspace
+            scheme, y, m, poisson(scheme.uniforms[i, m], mean), loss, norm, n_classes, workspace
         )
         if scheme.kind == ONLINE_BOOSTING:
             wrong = 0 if member_vote(scheme, workspace.scores, m, n_classes) == y else 1
@@ -138,7 +138,7 @@ def count_members(
     y, total = targets.classes[i], 0.0
     for m in range(scheme.members):
         mean = workspace.spare[n_classes + m] if scheme.kind == ONLINE_BOOSTING else 1.0
-        times = poisson(scheme.luck[i, m], mean)
+        times = poisson(scheme.uniforms[i, m], mean)
         total += count_member(scheme, y, m, times, loss, weight, n_classes, workspace, column_counters)
         if scheme.kind == ONLINE_BOOSTING:
             scheme.sums[m, 0 if member_vote(scheme, workspace.scores, m, n_classes) == y else 1] += mean

@@ -115,7 +115,7 @@ class Scheme(NamedTuple):
     """The number of nodes on the longest path of a tree, for each number of known classes."""
     members: int = 0
     """Ensembles: how many there are."""
-    luck: NDArray[np.float64] = NO_TABLE
+    uniforms: NDArray[np.float64] = NO_TABLE
     """Ensembles: [example][member], uniform random numbers for the draws."""
     sums: NDArray[np.float64] = NO_TABLE
     """Boosted: [member][right or wrong], the weight of the examples that it got right, and wrong."""
