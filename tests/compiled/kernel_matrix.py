@@ -39,7 +39,7 @@ from novikoff import (
     VotedPerceptron,
     Winnow,
 )
-from novikoff.base.sample_weights import SampleWeightMixin
+from novikoff.base.online_classifier import SampleWeightMixin
 from novikoff.errors import InputError
 from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 

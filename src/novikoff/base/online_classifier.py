@@ -2,7 +2,7 @@
 
 `fit` runs through these functions:
 
-    fit                         public; in learners with sample weights it is that of `SampleWeightMixin`
+    fit                         public; in learners with sample weights it is that of `SampleWeightMixin` below
     _fit_rows                   check arguments, encode labels, create the state
     _learn, learn_passes        iterate over passes, undo a batch with an invalid row (row_training.py)
     _run_pass                   learn all rows once
@@ -156,8 +156,8 @@ class OnlineClassifier(BaseEstimator, ABC):
 
     # --- Learning ---
 
-    # Learners with sample weights override both by those of `SampleWeightMixin` (sample_weights.py). `wrap_methods` of
-    # model_lock.py makes `fit`, `partial_fit` and `_fit_rows` of every class hold the model's lock.
+    # Learners with sample weights override both by those of `SampleWeightMixin` at the end of this file. `wrap_methods`
+    # of model_lock.py makes `fit`, `partial_fit` and `_fit_rows` of every class hold the model's lock.
     def fit(self, X: Any, y: Any) -> Self:
         """Forget what was learned, then learn (X, y) `passes` times, in random order unless `shuffle` is False."""
         self._fit_rows(X, y)
@@ -592,3 +592,19 @@ class OnlineClassifier(BaseEstimator, ABC):
         """The record of the run: examples, mistakes, updates, radius."""
         ledger: Ledger = self._require_attribute("ledger_").ledger
         return ledger
+
+
+class SampleWeightMixin(BaseEstimator):
+    """A learner that takes weights of examples; precedes the other base class."""
+
+    def fit(self: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
+        """Forget what was learned, then learn (X, y) `passes` times, in random order unless `shuffle` is False.
+
+        An example of weight c makes one step c times as long (for multiplicative learners, of exponents).
+        """
+        self._fit_rows(X, y, sample_weight)
+        return self
+
+    def partial_fit(self: Any, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Any:
+        """Continue learning with one pass over these rows; `classes` names all labels at the first call."""
+        return self._partial_fit(X, y, classes, sample_weight)

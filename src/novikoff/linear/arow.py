@@ -19,7 +19,7 @@ from typing import Any, Literal, final
 from novikoff.base.estimator import check_choice, check_range
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.linear_classifier import LinearClassifier
-from novikoff.base.sample_weights import SampleWeightMixin
+from novikoff.base.online_classifier import SampleWeightMixin
 from novikoff.core.averaging import MAX_AVERAGING_POWER
 from novikoff.core.losses import SQUARED_HINGE, Loss
 from novikoff.core.updaters.arow import arow_schema, build_arow

@@ -21,7 +21,7 @@ from novikoff.base.estimator import check_range
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState, bytes_per_slot
-from novikoff.base.sample_weights import SampleWeightMixin
+from novikoff.base.online_classifier import SampleWeightMixin
 from novikoff.core.losses import ALWAYS_UPDATE, Loss
 from novikoff.core.updaters.weighted_majority import (
     ERRORS,

@@ -21,7 +21,7 @@ from novikoff.base.estimator import check_above_one, check_finite, check_non_neg
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
-from novikoff.base.sample_weights import SampleWeightMixin
+from novikoff.base.online_classifier import SampleWeightMixin
 from novikoff.core.losses import PERCEPTRON_LOSS, Loss
 from novikoff.core.updaters.multiplicative import build_multiplicative, multiplicative_schema
 from novikoff.theory import winnow_bounds

@@ -26,7 +26,7 @@ from novikoff.base.estimator import check_choice, check_non_negative, check_posi
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.linear_classifier import LinearClassifier
 from novikoff.base.model_state import ModelState
-from novikoff.base.sample_weights import SampleWeightMixin
+from novikoff.base.online_classifier import SampleWeightMixin
 from novikoff.core.averaging import MAX_AVERAGING_POWER
 from novikoff.core.losses import HINGE, LOGISTIC, SQUARED, Loss
 from novikoff.core.schedules import SCHEDULE_POWERS, Schedule

@@ -19,10 +19,9 @@ from novikoff.base.internals import check_settings, column_bounds_of, inner_lear
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.model_lock import lock_free
 from novikoff.base.model_state import ModelState
-from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.base.online_classifier import OnlineClassifier, SampleWeightMixin
 from novikoff.base.probabilities import explain_missing_probabilities, to_class_probabilities
 from novikoff.base.raw_rows import encode_example
-from novikoff.base.sample_weights import SampleWeightMixin
 from novikoff.base.scikit_learn.conditional_method import available_if
 from novikoff.base.scoring import copy_scratch
 from novikoff.base.single_example import build_row, parse_known_terms

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from novikoff.base.estimator import check_choice, check_positive, check_positive_int
 from novikoff.base.learner_spec import LearnerSpec
 from novikoff.base.model_state import NO_GROWTH, ModelState
-from novikoff.base.online_classifier import OnlineClassifier
+from novikoff.base.online_classifier import OnlineClassifier, SampleWeightMixin
 from novikoff.base.raw_rows import encode_example
-from novikoff.base.sample_weights import SampleWeightMixin
 from novikoff.base.single_example import build_row, parse_known_terms
 from novikoff.core.mlp.initial_weights import add_outputs, build_network, initial_first_layer
 from novikoff.core.mlp.network import N_CLASSES, NEW_CLASS_EXAMPLES, Network, NetworkWorkspace, network_schema
