@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -51,6 +52,18 @@ def test_invalid_settings_are_refused(kind: Any) -> None:
 )
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+@EVERY
+def test_a_model_in_read_only_memory_predicts(kind: Any, tmp_path: Path) -> None:
+    X, y = stream(3)
+    model = kind(Perceptron(), n_estimators=3).fit(X, y)
+    joblib.dump(model, tmp_path / "model")
+    mapped = joblib.load(tmp_path / "model", mmap_mode="r")
+    assert not mapped._state.updater.weights.flags.writeable
+    assert mapped.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+    assert mapped.predict(X).tolist() == model.predict(X).tolist()
+    assert mapped.predict_one(X[0]) == model.predict_one(X[0])
 
 
 # --- Draws ---

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from novikoff._compiled.jit import compiled, compiled_shared
+from novikoff._compiled.jit import compiled, compiled_read_only, compiled_shared
 from novikoff.core.losses import loss_value
 from novikoff.core.multiclass.online_ensembles import score_by_votes
 from novikoff.core.multiclass.pairwise_gradients import index_of_score, max_score
@@ -125,7 +125,7 @@ def score_by_paths(scheme: Scheme, scores: NDArray[np.float64], n_classes: int, 
             workspace[c] += scores[scheme.nodes[k]]
 
 
-@compiled
+@compiled_read_only
 def score_and_predict_rows(
     scheme: Scheme,
     loss: Any,
