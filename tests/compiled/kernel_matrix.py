@@ -6,6 +6,7 @@ that it calls. It needs novikoff with its extras, and no package that only tests
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import tempfile
 import warnings
@@ -144,6 +145,20 @@ def schemes() -> None:
                         raise
 
 
+def distributed() -> None:
+    """Mix the models of two shards with all learners and schemes that distributed learning accepts."""
+    from novikoff.distributed import DistributedLearner
+
+    for kind in PRECISIONS:
+        X = rows(kind)
+        two = np.where(np.arange(len(X)) % 3 > 0, 1, -1)
+        pairs = [(make_learner(name), clip_to_range(name, X), two) for name in ALL_LEARNERS]
+        pairs += [(OneVsAll(inner), np.clip(np.abs(X), 0.0, 1.0), np.arange(len(X)) % 3) for inner in INSIDE]
+        for model, data, y in pairs:
+            with contextlib.suppress(InputError):  # which says why the model can't be mixed
+                DistributedLearner(model, rounds=2).fit([(data, y), (csr_matrix(data), y)])
+
+
 OUTPUT_METHODS: dict[str, dict[str, Any]] = {
     "random-stopping": {},
     "controlled-testing": {"epsilon": 0.6, "delta": 0.5},
@@ -278,7 +293,15 @@ def files() -> None:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    chosen = sys.argv[1:] or ["learners", "schemes", "output_hypotheses", "others", "certificates", "files"]
+    chosen = sys.argv[1:] or [
+        "learners",
+        "schemes",
+        "distributed",
+        "output_hypotheses",
+        "others",
+        "certificates",
+        "files",
+    ]
     for name in chosen:
         globals()[name]()
         print(name, "done", file=sys.stderr)

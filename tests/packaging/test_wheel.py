@@ -76,7 +76,9 @@ def test_numba_is_not_installed(python: Path) -> None:
     assert str(ROOT) not in found
 
 
-@pytest.mark.parametrize("part", ["learners", "schemes", "output_hypotheses", "others", "certificates", "files"])
+@pytest.mark.parametrize(
+    "part", ["learners", "schemes", "distributed", "output_hypotheses", "others", "certificates", "files"]
+)
 def test_every_combination_runs(part: str, python: Path) -> None:
     record = os.environ.get("NOVIKOFF_RECORD_KERNELS", "")
     said = run(python, "-m", "tests.compiled.kernel_matrix", part, NOVIKOFF_RECORD_KERNELS=record)
