@@ -29,49 +29,23 @@ import math
 import struct
 from typing import Any
 
-from novikoff._compiled.jit import JIT_DISABLED, primitive
+from novikoff._compiled.jit import JIT_DISABLED, compiled, primitive
 from novikoff._compiled.lazy_numpy import np
 
 LANES = 8
 PREFETCH_TERMS = 512  # terms: some rows further on
 
 
-def _get_unchecked(array: Any, k: int) -> Any:
-    return array[k]
+@compiled
+def get_unchecked(array: Any, k: int) -> Any:
+    """Return array[k] for a k from 0 on: a signed index would first be compared with 0."""
+    return array[np.uint64(k)]
 
 
-def _get_unchecked_code(numba: Any, array: Any, k: Any) -> Any:
-    from numba.core import types
-
-    @numba.extending.intrinsic
-    def load(context: Any, array: Any, k: Any) -> Any:
-        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-            data = target.make_array(signature.args[0])(target, builder, args[0]).data
-            return builder.load(builder.gep(data, [args[1]], inbounds=True))
-
-        return array.dtype(array, types.intp), code
-
-    return lambda array, k: load(array, k)  # noqa: PLW0108 - Numba wants a function here
-
-
-def _set_unchecked(array: Any, k: int, value: float) -> None:
-    array[k] = value
-
-
-def _set_unchecked_code(numba: Any, array: Any, k: Any, value: Any) -> Any:
-    from numba.core import types
-
-    @numba.extending.intrinsic
-    def store(context: Any, array: Any, k: Any, value: Any) -> Any:
-        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-            data = target.make_array(signature.args[0])(target, builder, args[0]).data
-            cast = target.cast(builder, args[2], types.float64, signature.args[0].dtype)
-            builder.store(cast, builder.gep(data, [args[1]], inbounds=True))
-            return target.get_dummy_value()
-
-        return types.void(array, types.intp, types.float64), code
-
-    return lambda array, k, value: store(array, k, value)  # noqa: PLW0108
+@compiled
+def set_unchecked(array: Any, k: int, value: float) -> None:
+    """Store array[k] = value for a k from 0 on, rounded to the type of the array."""
+    array[np.uint64(k)] = value
 
 
 def _prefetch_slot(weights: Any, j: int) -> None:
@@ -345,122 +319,27 @@ def _dot_in_lanes(  # noqa: PLR0915 - one piece of machine code
     return found[1] if weights is None else target.make_tuple(builder, signature.return_type, found)
 
 
-def _is_increasing(indices: Any, start: int, stop: int) -> bool:
-    row = indices[start:stop]
-    return bool((row[:-1] < row[1:]).all())
+@compiled
+def is_increasing(indices: Any, start: int, stop: int) -> bool:
+    """Return whether the indices from start to stop ascend strictly. The loop does not end early: it is vectorised."""
+    falls = False
+    for k in range(start + 1, stop):
+        falls |= get_unchecked(indices, k - 1) >= get_unchecked(indices, k)
+    return not falls
 
 
-def _is_increasing_code(numba: Any, indices: Any, start: Any, stop: Any) -> Any:
-    from numba.core import types
+@compiled
+def all_in_range(values: Any, start: int, stop: int, least: float, most: float) -> bool:
+    """Return whether all values from start to stop are from least to most, or 0.
 
-    @numba.extending.intrinsic
-    def grow(context: Any, indices: Any, start: Any, stop: Any) -> Any:
-        return types.boolean(indices, types.intp, types.intp), _is_increasing_in_lanes
-
-    return lambda indices, start, stop: grow(indices, start, stop)  # noqa: PLW0108
-
-
-def _is_increasing_in_lanes(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Return LLVM code that compares eight neighbours at a time with the eight one further on."""
-    from llvmlite import ir
-    from numba.core import cgutils
-
-    i64, i32 = ir.IntType(64), ir.IntType(32)
-    indices, start, stop = args
-    base = builder.gep(target.make_array(signature.args[0])(target, builder, indices).data, [start], inbounds=True)
-    number = lambda n: ir.Constant(i64, n)  # noqa: E731
-    pairs = builder.sub(builder.sub(stop, start), number(1))
-    fall = cgutils.alloca_once_value(builder, ir.Constant(ir.IntType(1), 0))
-
-    def note_zeros(k: Any, kind: Any) -> Any:
-        """Whether one of these neighbours is not below the next."""
-        here, next_one = (
-            builder.load(builder.bitcast(builder.gep(base, [at], inbounds=True), kind.as_pointer()), align=4)
-            for at in (k, builder.add(k, number(1)))
-        )
-        falls = builder.icmp_unsigned(">=", here, next_one)
-        if kind == i32:
-            return falls
-        return builder.icmp_unsigned("!=", builder.bitcast(falls, ir.IntType(LANES)), ir.Constant(ir.IntType(LANES), 0))
-
-    def look_at_all(count: Any, lanes: int, kind: Any) -> None:
-        # Ends at the first that falls, not to save time on such rows: a loop with two ends is not unrolled, and so ends
-        # only once where the processor does not expect it.
-        with cgutils.for_range(builder, count, intp=i64) as loop:
-            falls = note_zeros(builder.mul(loop.index, number(lanes)), kind)
-            builder.store(falls, fall)
-            with builder.if_then(falls, likely=False):
-                loop.do_break()
-
-    with builder.if_else(builder.icmp_signed(">=", pairs, number(LANES))) as (many, few):
-        with many:
-            wide = ir.VectorType(i32, LANES)
-            look_at_all(builder.udiv(pairs, number(LANES)), LANES, wide)
-            # The last eight, of which some were looked at already: to look twice does no harm, and a loop over the rest
-            # would end each time where the processor does not expect it.
-            last = note_zeros(builder.sub(pairs, number(LANES)), wide)
-            builder.store(builder.or_(builder.load(fall), last), fall)
-        with few:
-            look_at_all(pairs, 1, i32)
-    return builder.not_(builder.load(fall))
-
-
-def _all_in_range(values: Any, start: int, stop: int, least: float, most: float) -> bool:
-    terms = values[start:stop]
-    return not bool(((terms != 0.0) & ((terms < least) | (terms > most))).any())
-
-
-def _all_in_range_code(numba: Any, values: Any, start: Any, stop: Any, least: Any, most: Any) -> Any:
-    from numba.core import types
-
-    @numba.extending.intrinsic
-    def all_of(context: Any, values: Any, start: Any, stop: Any, least: Any, most: Any) -> Any:
-        number = types.float64
-        return types.boolean(values, types.intp, types.intp, number, number), _all_in_range_vectorized
-
-    return lambda values, start, stop, least, most: all_of(values, start, stop, least, most)  # noqa: PLW0108
-
-
-def _all_in_range_vectorized(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Return LLVM code that checks eight values at a time; the last eight may overlap with earlier ones."""
-    from llvmlite import ir
-    from numba.core import cgutils
-
-    i64, b = ir.IntType(64), builder
-    array, start, stop, least, most = args
-    base = b.gep(target.make_array(signature.args[0])(target, b, array).data, [start], inbounds=True)
-    one = base.type.pointee
-    wide = ir.VectorType(one, LANES)
-    number = lambda n: ir.Constant(i64, n)  # noqa: E731
-    bounds = [value if value.type == one else b.fptrunc(value, one) for value in (least, most)]
-    count = b.sub(stop, start)
-    wrong_lanes = cgutils.alloca_once_value(b, ir.Constant(ir.VectorType(ir.IntType(1), LANES), [0] * LANES))
-    wrong = cgutils.alloca_once_value(b, ir.Constant(ir.IntType(1), 0))
-
-    def everywhere(value: Any) -> Any:
-        first = b.insert_element(ir.Constant(wide, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
-        return b.shuffle_vector(first, first, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
-
-    def note_zeros(k: Any, kind: Any, low: Any, high: Any, total: Any) -> None:
-        address = b.bitcast(b.gep(base, [k], inbounds=True), kind.as_pointer())
-        value = b.load(address, align=4 if isinstance(one, ir.FloatType) else 8)
-        zero = ir.Constant(kind, [0.0] * LANES if kind == wide else 0.0)
-        outside = b.or_(b.fcmp_ordered("<", value, low), b.fcmp_ordered(">", value, high))
-        outside = b.and_(outside, b.fcmp_unordered("!=", value, zero))
-        b.store(b.or_(b.load(total), outside), total)
-
-    lows, highs = (everywhere(value) for value in bounds)
-    with b.if_else(b.icmp_signed(">=", count, number(LANES))) as (many, few):
-        with many:
-            full_groups = b.and_(count, number(-LANES))
-            with cgutils.for_range_slice(b, number(0), full_groups, number(LANES), i64) as (k, _):
-                note_zeros(k, wide, lows, highs, wrong_lanes)
-            note_zeros(b.sub(count, number(LANES)), wide, lows, highs, wrong_lanes)
-        with few, cgutils.for_range_slice(b, number(0), count, number(1), i64) as (k, _):
-            note_zeros(k, one, bounds[0], bounds[1], wrong)
-    lanes = b.bitcast(b.load(wrong_lanes), ir.IntType(LANES))
-    some = b.icmp_unsigned("!=", lanes, ir.Constant(ir.IntType(LANES), 0))
-    return b.not_(b.or_(some, b.load(wrong)))
+    The bounds are rounded to the type of the values. The loop does not end early: it is vectorised.
+    """
+    low, high = values.dtype.type(least), values.dtype.type(most)
+    outside = False
+    for k in range(start, stop):
+        x = get_unchecked(values, k)
+        outside |= (x != 0.0) & ((x < low) | (x > high))
+    return not outside
 
 
 def pack_block(value: Any) -> Any:
@@ -534,12 +413,6 @@ def _rebuild(target: Any, builder: Any, kind: Any, words: Any) -> Any:
     return builder.bitcast(word, target.get_value_type(kind)) if isinstance(kind, types.Float) else word
 
 
-get_unchecked = primitive(_get_unchecked, _get_unchecked_code)
-"""Return array[k] for a k that is known to be in range, without a check. 0.9 × on w += r·x over sparse rows."""
-
-set_unchecked = primitive(_set_unchecked, _set_unchecked_code)
-"""Store array[k] = value without a check, rounded to the type of the array. 0.9 × together with `get_unchecked`."""
-
 prefetch_slot = primitive(_prefetch_slot, _prefetch_slot_code)
 """Prefetch slot j, which may be any number. 1.0 × on sums of 75 random weights out of 16 million."""
 
@@ -559,15 +432,6 @@ sparse_dot_and_sq_norm = primitive(_sparse_dot, _sparse_dot_code)
 """Return (Σ x·w, Σ x²) of `count` values from `start` on with the slots of their indices; NaN as for dense rows.
 
 0.7 × at 75 terms in float32 and 0.5 × in float64: the gathered loads are slower there than scalar ones.
-"""
-
-is_increasing = primitive(_is_increasing, _is_increasing_code)
-"""Return whether the indices from start to stop ascend strictly. 15 × at 75 terms."""
-
-all_in_range = primitive(_all_in_range, _all_in_range_code)
-"""Return whether all values from start to stop are from least to most, or 0.
-
-The bounds are rounded to the type of the values. 10 × at 75 terms in float32, 4.8 × at 100 in float64.
 """
 
 unpack_block = primitive(_unpack_block, _unpack_block_code)
