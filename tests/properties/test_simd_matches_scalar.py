@@ -36,11 +36,6 @@ def call_sparse(values: Any, indices: Any, start: int, count: int, slots: Any) -
 
 
 @compiled
-def call_two(values: Any, start: int, count: int, slots: Any) -> Any:
-    return dot.dense_dot_two_rows(values, start, count, slots)
-
-
-@compiled
 def call_grow(indices: Any, start: int, stop: int) -> bool:
     return dot.is_increasing(indices, start, stop)
 
@@ -66,21 +61,6 @@ def test_sums_equal_the_scalar_sums(value_kind: Any, slot_kind: Any, columns: in
             assert call_dense(values, start, count, slots) == dot._dense_dot(values, start, count, slots)
             expected = dot._sparse_dot(values, indices, start, count, slots)
             assert call_sparse(values, indices, start, count, slots) == expected
-
-
-@pytest.mark.parametrize("value_kind", [np.float32, np.float64])
-@pytest.mark.parametrize("slot_kind", [np.float32, np.float64])
-def test_two_rows_at_once_equal_single_rows(value_kind: Any, slot_kind: Any) -> None:
-    rng = np.random.default_rng(1)
-    values = rng.standard_normal(90).astype(value_kind)
-    slots = rng.standard_normal(51).astype(slot_kind)
-    for zero in (None, 7, 33, 61):
-        values[slice(0) if zero is None else zero] = 0.0
-        for start in (0, 3):
-            for count in range(43):
-                each = [dot._dense_dot(values, start + k * count, count, slots) for k in range(2)]
-                np.testing.assert_equal(call_two(values, start, count, slots), sum(each, ()))
-                np.testing.assert_equal(dot._dense_dot_two(values, start, count, slots), sum(each, ()))
 
 
 @pytest.mark.parametrize("value_kind", [np.float32, np.float64])

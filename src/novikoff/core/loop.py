@@ -9,7 +9,7 @@ from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.dot import unpack_block
 from novikoff.core.calibration import MAX_CALIBRATED_SCORE, next_calibrated_example, update_calibration
 from novikoff.core.class_weights import class_weight, count_class
-from novikoff.core.cursor import NO_ROW, LookAhead, may_drop_zeros, sample_weight, score_row
+from novikoff.core.cursor import may_drop_zeros, sample_weight
 from novikoff.core.feature_sample import NEXT, Moments, has_capacity, record_row
 from novikoff.core.losses import gradient, loss_value
 from novikoff.core.outcomes import MISTAKE_ONLY, UPDATE, is_probing, record_outcome
@@ -37,6 +37,7 @@ from novikoff.data.rows import (
     has_zeros,
     indices_in_range,
     indices_sorted,
+    prefetch,
     row_sq_norm,
 )
 from novikoff.ledger import (
@@ -82,23 +83,6 @@ def step(
     A row is rejected, with nothing changed, where it is not finite, too large, or has a value of 0.
     """
     s, sq_norm = score(updater, rows, i)
-    return step_scored(loss, updater, rows, i, s, sq_norm, y, weight, tie, counters)
-
-
-@compiled
-def step_scored(
-    loss: Any,
-    updater: Any,
-    rows: Rows | DenseWithZeros,
-    i: int,
-    s: float,
-    sq_norm: float,
-    y: float,
-    weight: float,
-    tie: float,
-    counters: LedgerCounters,
-) -> int:
-    """Learn example i as `step` does, from its score s and its ‖x‖²."""
     # A test of the product y·s: the processor would mispredict a branch on the sign of s half of the time.
     wrong = y * s < 0.0 or (s == 0.0 and y * tie < 0.0)
     g = weight * gradient(loss, s, y, wrong, norm(updater))
@@ -193,7 +177,7 @@ def learn(
     Labels are −1 or +1. `weights` are empty (all 1) or one per row; rows of weight 0 are left out. `slots` is the
     number of slots in use. The order of the columns of a row is checked unless the rows are `canonical`.
     """
-    ahead, zero_rows = LookAhead(NO_ROW, 0, 0.0, 0.0), 0
+    zero_rows = 0
     for i in range(len(labels)):
         if not (canonical or indices_sorted(rows, i, slots)):
             return i
@@ -203,8 +187,8 @@ def learn(
                 return i
             continue
         weight *= class_weight(counters.class_weights, int(y > 0.0))
-        s, sq_norm, ahead = score_row(updater, rows, i, len(labels), counters, ahead)
-        outcome = step_scored(loss, updater, rows, i, s, sq_norm, y, weight, tie, counters)
+        prefetch(rows, i + 1, len(labels), updater.weights)  # they are in the cache when the next row is scored
+        outcome = step(loss, updater, rows, i, y, weight, tie, counters)
         if outcome == REJECTED and may_drop_zeros(i, zero_rows):
             outcome = step_without_zeros(updater, loss, rows, i, y, weight, tie, counters)
             zero_rows += 1

@@ -16,7 +16,6 @@ from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.dot import (
     LANES,
     dense_dot_and_sq_norm,
-    dense_dot_two_rows,
     get_unchecked,
     is_increasing,
     prefetch_slot,
@@ -35,7 +34,6 @@ from novikoff._compiled.simd.dot_columns import (
     sum_of_squares,
 )
 
-MAX_PAIRED_WIDTH = 104
 MAX_CACHED_WEIGHTS = 1 << 18  # weights that fit into the L2 cache
 
 
@@ -120,30 +118,6 @@ def indices_sorted(rows: Rows, i: int, slots: int) -> bool:
 def dot_and_sq_norm(rows: RowView, i: int, slots: NDArray[np.floating]) -> tuple[float, float]:
     """Return (w·x, ‖x‖²) of row i without the bias; ‖x‖² is NaN where a value is 0."""
     return dense_dot_and_sq_norm(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
-
-
-@generic
-def dot_two_rows(
-    rows: RowView, i: int, count: int, slots: NDArray[np.floating]
-) -> tuple[float, float, float, float, bool]:
-    """Return `dot_and_sq_norm` of row i and of the next one, and whether both were computed.
-
-    Two rows are computed at once where that takes hardly longer than one: short rows in single precision, which are
-    limited by the processor, not by memory. For others it would take up to twice as long as one after another.
-    """
-    if i + 1 < count and rows.width <= MAX_PAIRED_WIDTH and rows.values.itemsize == 4:  # type: ignore[union-attr]
-        dot, sq_norm, next_dot, next_sq_norm = dense_dot_two_rows(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
-        return dot, sq_norm, next_dot, next_sq_norm, True
-    dot, sq_norm = dense_dot_and_sq_norm(rows.values, i * rows.width, rows.width, slots)  # type: ignore[union-attr]
-    return dot, sq_norm, 0.0, 0.0, False
-
-
-@dot_two_rows.of(Sparse)
-def _dot_two_rows_sparse(
-    rows: Sparse, i: int, count: int, slots: NDArray[np.floating]
-) -> tuple[float, float, float, float, bool]:
-    dot, sq_norm = dot_and_sq_norm(rows, i, slots)
-    return dot, sq_norm, 0.0, 0.0, False
 
 
 @generic

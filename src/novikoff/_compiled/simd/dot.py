@@ -1,4 +1,4 @@
-"""Dot products in eight lanes, range checks and unchecked array access, as LLVM code.
+"""Dot products in eight lanes as LLVM code; range checks and unchecked array access.
 
 A strict compiler may not reorder a sum of floating-point numbers, so that a plain loop is as slow as its chain of
 additions. Here the order is fixed by hand: term k goes to lane k mod 8, whole groups of eight at a time; terms after
@@ -9,9 +9,9 @@ Explicit zeros are not terms and have no number k. The sums do not skip them: th
 and the caller repeats the row without its zeros (see `data/canonical_rows.py`, `core/loop.py`). Comparing values that
 are loaded anyway costs next to nothing.
 
-Each function is written twice: as Python, which defines the result and runs when Numba is off, and as LLVM code. Both
-compute in double precision. The product of two float32 numbers is exact in double, so that a fused multiply-add cannot
-change the result; for float64 input products and sums stay apart.
+A function with LLVM code is written twice: as Python, which defines the result and runs when Numba is off, and as LLVM
+code. Both compute in double precision. The product of two float32 numbers is exact in double, so that a fused
+multiply-add cannot change the result; for float64 input products and sums stay apart.
 
 Arguments that stay the same from call to call can be packed into one block: unpacking a dozen arrays costs a small call
 more time than its work.
@@ -19,8 +19,9 @@ more time than its work.
 Weights are stored in slots: slot 0 is the bias's, feature j has slot j + 1. An array of weights has one column, or
 several of which the first counts here.
 
-The figures beside the primitives are the time of the same function in plain kernel code (eight scalar sums, or a loop)
-over the time of the LLVM code, measured interleaved in memory on a loaded 2-core machine with AVX-512.
+The figures beside the primitives are the time with plain kernel code (eight scalar sums, or a loop) over the time with
+LLVM code, measured interleaved in memory on a loaded 2-core machine with AVX-512: of the function alone, and of the
+training that uses it.
 """
 
 from __future__ import annotations
@@ -117,27 +118,20 @@ def sum_in_lanes(terms: Any) -> float:
     return float(lanes[0])
 
 
-def _dense_dot_code(rows: int) -> Any:
-    """Return the code for this number of rows at once."""
+def _dense_dot_code(numba: Any, values: Any, start: Any, count: Any, weights: Any) -> Any:
+    from numba.core import types
 
-    def of(numba: Any, *_: Any) -> Any:
-        from numba.core import types
+    @numba.extending.intrinsic
+    def sums(context: Any, values: Any, start: Any, count: Any, weights: Any) -> Any:
+        def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            x, at, n, w = args
+            arg_types = signature.args
+            return _dot_in_lanes(target, builder, signature, (arg_types[0], x), None, at, n, (arg_types[3], w))
 
-        @numba.extending.intrinsic
-        def sums(context: Any, values: Any, start: Any, count: Any, weights: Any) -> Any:
-            def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-                x, at, n, w = args
-                arg_types = signature.args
-                return _dot_in_lanes(
-                    target, builder, signature, (arg_types[0], x), None, at, n, (arg_types[3], w), rows
-                )
+        pair = types.UniTuple(types.float64, 2)
+        return pair(values, types.intp, types.intp, weights), code
 
-            found = types.UniTuple(types.float64, 2 * rows)
-            return found(values, types.intp, types.intp, weights), code
-
-        return lambda values, start, count, weights: sums(values, start, count, weights)  # noqa: PLW0108 - Numba asks for it
-
-    return of
+    return lambda values, start, count, weights: sums(values, start, count, weights)  # noqa: PLW0108 - Numba asks for it
 
 
 def _sparse_dot_code(numba: Any, values: Any, indices: Any, start: Any, count: Any, weights: Any) -> Any:
@@ -158,10 +152,6 @@ def _sparse_dot_code(numba: Any, values: Any, indices: Any, start: Any, count: A
     return lambda values, indices, start, count, weights: sums(values, indices, start, count, weights)  # noqa: PLW0108
 
 
-def _dense_dot_two(values: Any, start: int, count: int, weights: Any) -> tuple[float, float, float, float]:
-    return *_dense_dot(values, start, count, weights), *_dense_dot(values, start + count, count, weights)
-
-
 def _dot_in_lanes(  # noqa: PLR0915 - one piece of machine code
     target: Any,
     builder: Any,
@@ -171,11 +161,9 @@ def _dot_in_lanes(  # noqa: PLR0915 - one piece of machine code
     start: Any,
     count: Any,
     weights: Any,
-    rows: int = 1,
 ) -> Any:
     """LLVM code for (Σ xₖ·wₖ, Σ xₖ²) over `count` terms from `start` on; wₖ are neighbours, or gathered by index. Where
-    an xₖ is 0, NaN stands for the second. Without slots it is the second alone. Of several rows, one after another, all
-    sums: they are added up side by side, for each addition waits for the one before it in its row."""
+    an xₖ is 0, NaN stands for the second. Without weights it is the second alone."""
     from llvmlite import ir
     from numba.core import cgutils
 
@@ -190,13 +178,11 @@ def _dot_in_lanes(  # noqa: PLR0915 - one piece of machine code
     def step(base: Any, k: Any) -> Any:
         return builder.gep(base, [k], inbounds=True)
 
-    x_bases = [step(pointer(*values), start)]
-    while len(x_bases) < rows:
-        x_bases.append(step(x_bases[-1], count))
+    x_base = step(pointer(*values), start)
     i_base = None if indices is None else step(pointer(*indices), start)
     stride = 2 if weights is not None and weights[0].ndim == 2 else 1
-    w_base = x_bases[0] if weights is None else step(pointer(*weights), number(stride))
-    exact_square = isinstance(x_bases[0].type.pointee, ir.FloatType)
+    w_base = x_base if weights is None else step(pointer(*weights), number(stride))
+    exact_square = isinstance(x_base.type.pointee, ir.FloatType)
     exact = exact_square and isinstance(w_base.type.pointee, ir.FloatType)
     # Numbers that must be converted are taken in halves: some processors do that faster straight from memory than with
     # a whole group.
@@ -241,43 +227,25 @@ def _dot_in_lanes(  # noqa: PLR0915 - one piece of machine code
         zero = ir.Constant(x.type, [0.0] * LANES if isinstance(x.type, ir.VectorType) else 0.0)
         builder.store(builder.or_(builder.load(zeros), builder.fcmp_ordered("==", x, zero)), zeros)
 
-    class Row:
-        """The sums of one of the rows."""
-
-        def __init__(self, base: Any) -> None:
-            self.base = base
-            self.zeros, self.zero_rest = fresh(ir.VectorType(i1, LANES), [0] * LANES), fresh(i1, 0)
-            self.dots, self.squares = ([fresh(wide, [0.0] * part) for _ in range(0, LANES, part)] for _ in range(2))
-            self.dot_rest, self.square_rest = fresh(double, 0.0), fresh(double, 0.0)
-
-        def sums(self) -> tuple[Any, Any]:
-            dot = builder.fadd(tree(self.dots), builder.load(self.dot_rest))
-            square = builder.fadd(tree(self.squares), builder.load(self.square_rest))
-            lanes = builder.bitcast(builder.load(self.zeros), ir.IntType(LANES))
-            some = builder.icmp_unsigned("!=", lanes, ir.Constant(lanes.type, 0))
-            has_zeros = builder.or_(some, builder.load(self.zero_rest))
-            return dot, builder.select(has_zeros, ir.Constant(double, math.nan), square)
+    zeros, zero_rest = fresh(ir.VectorType(i1, LANES), [0] * LANES), fresh(i1, 0)
+    dots, squares = ([fresh(wide, [0.0] * part) for _ in range(0, LANES, part)] for _ in range(2))
+    dot_rest, square_rest = fresh(double, 0.0), fresh(double, 0.0)
 
     def take(k: Any, chosen: Any = None) -> None:
         """Add a group of terms, or those of them that are chosen."""
-        for row in all_rows:
-            note_zeros(row.zeros, neighbours(row.base, k, LANES))
+        note_zeros(zeros, neighbours(x_base, k, LANES))
         for half, lane in enumerate(range(0, LANES, part)):
             at = builder.add(k, number(lane))
-            w = widened(gathered(at), wide)
-            for row in all_rows:
-                x = neighbours(row.base, at, part)
-                if chosen is not None:
-                    x = builder.select(chosen(lane), x, ir.Constant(x.type, [0.0] * part))
-                x = widened(x, wide)
-                accumulate(row.dots[half], x, w, exact)
-                accumulate(row.squares[half], x, x, exact_square)
+            w, x = widened(gathered(at), wide), neighbours(x_base, at, part)
+            if chosen is not None:
+                x = builder.select(chosen(lane), x, ir.Constant(x.type, [0.0] * part))
+            x = widened(x, wide)
+            accumulate(dots[half], x, w, exact)
+            accumulate(squares[half], x, x, exact_square)
 
-    all_rows = [Row(base) for base in x_bases]
     full_groups = builder.and_(count, number(-LANES))
     with cgutils.for_range_slice(builder, number(0), full_groups, number(LANES), i64) as (k, _):
-        for row in all_rows:
-            ask_ahead(row.base, k)
+        ask_ahead(x_base, k)
         if i_base is not None:
             ask_ahead(i_base, k)
         take(k)
@@ -296,13 +264,11 @@ def _dot_in_lanes(  # noqa: PLR0915 - one piece of machine code
 
             take(last, is_new)
         with few, cgutils.for_range_slice(builder, number(0), count, number(1), i64) as (k, _):
-            w = widened(weight_at(k), double)
-            for row in all_rows:
-                value = builder.load(step(row.base, k))
-                note_zeros(row.zero_rest, value)
-                x = widened(value, double)
-                accumulate(row.dot_rest, x, w, exact)
-                accumulate(row.square_rest, x, x, exact_square)
+            w, value = widened(weight_at(k), double), builder.load(step(x_base, k))
+            note_zeros(zero_rest, value)
+            x = widened(value, double)
+            accumulate(dot_rest, x, w, exact)
+            accumulate(square_rest, x, x, exact_square)
 
     def tree(totals: Any) -> Any:
         parts, width = [builder.load(total) for total in totals], part
@@ -315,8 +281,14 @@ def _dot_in_lanes(  # noqa: PLR0915 - one piece of machine code
             lanes = builder.fadd(builder.shuffle_vector(lanes, lanes, low), builder.shuffle_vector(lanes, lanes, high))
         return builder.extract_element(lanes, ir.Constant(i32, 0))
 
-    found = [total for row in all_rows for total in row.sums()]
-    return found[1] if weights is None else target.make_tuple(builder, signature.return_type, found)
+    some = builder.icmp_unsigned("!=", builder.bitcast(builder.load(zeros), ir.IntType(LANES)), ir.IntType(LANES)(0))
+    has_zeros = builder.or_(some, builder.load(zero_rest))
+    square = builder.fadd(tree(squares), builder.load(square_rest))
+    square = builder.select(has_zeros, ir.Constant(double, math.nan), square)
+    if weights is None:
+        return square
+    dot = builder.fadd(tree(dots), builder.load(dot_rest))
+    return target.make_tuple(builder, signature.return_type, [dot, square])
 
 
 @compiled
@@ -414,24 +386,19 @@ def _rebuild(target: Any, builder: Any, kind: Any, words: Any) -> Any:
 
 
 prefetch_slot = primitive(_prefetch_slot, _prefetch_slot_code)
-"""Prefetch slot j, which may be any number. 1.0 × on sums of 75 random weights out of 16 million."""
+"""Prefetch slot j, which may be any number. Plain kernel code has no prefetches; training takes longer without them:
+1.4 × on rows of 75 terms with 8 million features, 1.3 × on sparse rows in random order."""
 
-dense_dot_and_sq_norm = primitive(_dense_dot, _dense_dot_code(1))
+dense_dot_and_sq_norm = primitive(_dense_dot, _dense_dot_code)
 """Return (Σ x·w, Σ x²) of `count` contiguous values from `start` on with slots 1, 2, …; Σ x² is NaN where an x is 0.
 
-4.2 × at 100 columns in float32, 2.3 × in float64.
-"""
-
-dense_dot_two_rows = primitive(_dense_dot_two, _dense_dot_code(2))
-"""Return the sums of this row and of the next contiguous one: four numbers.
-
-1.0–1.1 × over two calls of `dense_dot_and_sq_norm` at 10 to 50 columns in float32.
+At 100 columns 4.5 × in float32 and 3.8 × in float64; without vectors of AVX 1.9 × in both.
 """
 
 sparse_dot_and_sq_norm = primitive(_sparse_dot, _sparse_dot_code)
 """Return (Σ x·w, Σ x²) of `count` values from `start` on with the slots of their indices; NaN as for dense rows.
 
-0.7 × at 75 terms in float32 and 0.5 × in float64: the gathered loads are slower there than scalar ones.
+At 75 terms 2.4 × in float32 and 1.6 × in float64. Training takes 1.3–1.5 × (Perceptron, 75 terms).
 """
 
 unpack_block = primitive(_unpack_block, _unpack_block_code)

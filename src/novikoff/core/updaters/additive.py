@@ -9,8 +9,7 @@ from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.dot import get_unchecked, set_unchecked
 from novikoff.core.averaging import averaged_weight, step_power
 from novikoff.core.schedules import Schedule, step_size
-from novikoff.core.updaters.base import add_bias, bias_sq_norm, final_weight, scale_step, score_two_rows, update_weight
-from novikoff.data.rows import Rows, dot_two_rows
+from novikoff.core.updaters.base import final_weight, scale_step, update_weight
 from novikoff.schema import REAL, SLOTS, ArraySpec, NotNaN, Schema
 
 
@@ -43,14 +42,6 @@ def build_additive(
     if average:
         return Averaged(zeros, buffers.zeros(slots), float(bias), schedule, tail)
     return Additive(zeros, float(bias), schedule)
-
-
-@score_two_rows.of(Additive)
-@score_two_rows.of(Averaged)
-def _score_two_rows_additive(updater: Any, rows: Rows, i: int, count: int) -> tuple[float, float, float, float, bool]:
-    dot, sq_norm, next_dot, next_sq_norm, scored_two = dot_two_rows(rows, i, count, updater.weights)
-    s, next_s = add_bias(updater, dot, 0), add_bias(updater, next_dot, 0)
-    return s, sq_norm + bias_sq_norm(updater), next_s, next_sq_norm + bias_sq_norm(updater), scored_two
 
 
 @scale_step.of(Additive)

@@ -10,7 +10,6 @@ example x = x_t with the gradient g:
 | `update`            | w ← U(w, g·x, t)                 | `update_weight` for each term of x and the bias |
 | `scale_step`        | r = r(g, t)                      | r = g                                   |
 | `score`             | s = w·x + b, and ‖x‖²            | a dot product                           |
-| `score_two_rows`    | s of rows t and t + 1            | `score` of row t alone                  |
 | `add_bias`          | s = dot + b                      | b = bias · w_0                          |
 | `apply_pending`     | w_j of step t, before `score`    | nothing is pending                      |
 | `end_step`          | w ← E(w, t), updated or not      | nothing                                 |
@@ -103,17 +102,6 @@ def score(updater: Updater, rows: RowView, i: int) -> tuple[float, float]:
     apply_pending(updater, rows, i)
     dot, sq_norm = dot_and_sq_norm(rows, i, updater.weights)
     return add_bias(updater, dot, bias_slot(rows)), sq_norm + bias_sq_norm(updater)
-
-
-@generic
-def score_two_rows(updater: Updater, rows: Rows, i: int, count: int) -> tuple[float, float, float, float, bool]:
-    """Return (s, ‖x‖²) of row i and of row i + 1, and whether the second was computed.
-
-    It is where two rows take hardly longer than one, and there are more than i + 1 of `count` rows. For updaters whose
-    weights change by updates alone.
-    """
-    s, sq_norm = score(updater, rows, i)
-    return s, sq_norm, 0.0, 0.0, False
 
 
 @generic
