@@ -1,10 +1,9 @@
-"""Update eight weights at a time, for learners that keep two numbers for each: w, and the number that w derives from.
+"""AdaGrad steps, eight weights at a time.
 
-Both stand side by side, so that a step reads and writes one place in memory. In double precision, stored in the
-precision of the weights, for each term of an example:
+The weight w and the sum G of its squared gradients stand side by side, so that a step reads and writes one place in
+memory. In double precision, stored in the precision of the weights, for each term of an example:
 
-    AdaGrad          g = pulled·x,  G += g²,  w += rate·g/√G       nothing where g or G is 0
-    multiplicative   ℓ = max(ℓ + pulled·x, lowest),  w = table[ℓ]
+    g = scaled_step·x,  G += g²,  w += rate·g/√G       nothing where g or G is 0
 
 Eight roots and divisions are had at the price of one. No weight comes twice in a row, so that eight can be read before
 the first is written. Written twice, as in `_compiled/simd/dot.py`: as Python, which says what it means, and as LLVM
@@ -131,34 +130,6 @@ class _StepBuilder:
     def larger(self, a: Any, c: Any) -> Any:
         return self.b.select(self.b.fcmp_ordered(">", a, c), a, c)
 
-    def smaller(self, a: Any, c: Any) -> Any:
-        return self.b.select(self.b.fcmp_ordered("<", a, c), a, c)
-
-    @property
-    def numbers(self) -> Any:
-        """The type of whole numbers."""
-        one = self.ir.IntType(64)
-        return one if self.width == 1 else self.ir.VectorType(one, self.width)
-
-    def numbers_everywhere(self, number: Any) -> Any:
-        if self.width == 1:
-            return number
-        many = self.ir.Constant(self.numbers, [0] * self.width)
-        for lane in range(self.width):
-            many = self.b.insert_element(many, number, self.ir.Constant(self.ir.IntType(32), lane))
-        return many
-
-    def looked_up(self, table: Any, numbers: Any) -> Any:
-        """table[number], in double precision."""
-        if self.width == 1:
-            return self.b.load(self.b.gep(table, [numbers], inbounds=True))
-        found = self.ir.Constant(self.double, self.ir.Undefined)
-        for lane in range(self.width):
-            at = self.ir.Constant(self.ir.IntType(32), lane)
-            place = self.b.gep(table, [self.b.extract_element(numbers, at)], inbounds=True)
-            found = self.b.insert_element(found, self.b.load(place), at)
-        return found
-
 
 def _adagrad_step(scaled_step: Any, rate: Any) -> Any:
     """step(code, x, w, G) → (w, G, |w| before it was rounded, 0 where nothing moved)."""
@@ -173,24 +144,6 @@ def _adagrad_step(scaled_step: Any, rate: Any) -> Any:
         moves = b.and_(b.fcmp_unordered("!=", g, zero), b.fcmp_unordered("!=", size, zero))
         max_abs = b.select(moves, code.of("fabs", moved), zero)
         return b.select(moves, code.rounded(moved), w), b.select(moves, stored, total), max_abs
-
-    return step
-
-
-def _multiplicative_step(scaled_step: Any, lowest: Any, table: Any, middle: Any) -> Any:
-    """step(code, x, w, ℓ) → (w, ℓ, 1 where ℓ is not in the table and 0 where it is)."""
-
-    def step(code: _StepBuilder, x: Any, w: Any, exponent: Any) -> tuple[Any, Any, Any]:
-        b, ir = code.b, code.ir
-        pushed = b.fadd(code.wide(exponent), b.fmul(code.everywhere(scaled_step), code.wide(x)))
-        stored = code.rounded(code.larger(pushed, code.everywhere(lowest)))
-        wanted = code.wide(stored)
-        end = code.everywhere(b.sitofp(middle, ir.DoubleType()))
-        inside = code.larger(code.smaller(wanted, end), b.fneg(end))
-        number = b.fptosi(inside, code.numbers)
-        missing = b.fcmp_unordered("!=", b.sitofp(number, code.double), wanted)
-        found = code.looked_up(table, b.add(number, code.numbers_everywhere(middle)))
-        return code.rounded(found), stored, b.select(missing, code.constant(1.0), code.constant(0.0))
 
     return step
 
@@ -288,102 +241,3 @@ Plain kernel code takes 2.7 × the time at 75 terms in float32, 1.07 × in float
 dense_adagrad_step = primitive(_dense_adagrad_step, _dense_adagrad_step_code)
 """Take these steps for contiguous values, whose weights are in the slots 1, 2, … Plain kernel code takes 4.0 × the time
 at 100 columns in float32, 1.9 × in float64."""
-
-
-def _sparse_multiplicative_step(
-    values: Any, indices: Any, start: int, count: int, weights: Any, scaled_step: float, lowest: float, table: Any
-) -> bool:
-    missing = False
-    for k in range(start, start + count):
-        missing |= _multiplicative_step_scalar(
-            weights, int(indices[k]) + 1, scaled_step * np.float64(values[k]), lowest, table
-        )
-    return missing
-
-
-def _dense_multiplicative_step(
-    values: Any, start: int, count: int, weights: Any, scaled_step: float, lowest: float, table: Any
-) -> bool:
-    missing = False
-    for k in range(count):
-        missing |= _multiplicative_step_scalar(
-            weights, k + 1, scaled_step * np.float64(values[start + k]), lowest, table
-        )
-    return missing
-
-
-def _multiplicative_step_scalar(weights: Any, j: int, change: float, lowest: float, table: Any) -> bool:
-    weights[j, 1] = max(np.float64(weights[j, 1]) + change, lowest)
-    wanted, middle = np.float64(weights[j, 1]), len(table) // 2
-    inside = int(max(min(wanted, middle), -middle))
-    weights[j, 0] = table[inside + middle]
-    return bool(inside != wanted)
-
-
-def _multiplicative_step_code(numba: Any, sparse: bool) -> Any:
-    """The intrinsic for sparse or dense rows."""
-    from numba.core import types
-
-    def code(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-        from llvmlite import ir
-
-        arg_types, given = list(signature.args), list(args)
-        values = (arg_types.pop(0), given.pop(0))
-        indices = (arg_types.pop(0), given.pop(0)) if sparse else None
-        start, count, weights, scaled_step, lowest, table = given
-        array = target.make_array(arg_types[5])(target, builder, table)
-        middle = builder.lshr(builder.extract_value(array.shape, 0), ir.Constant(ir.IntType(64), 1))
-        step = _multiplicative_step(scaled_step, lowest, array.data, middle)
-        far = _vectorized_steps(target, builder, values, indices, start, count, (arg_types[2], weights), step)
-        return builder.fcmp_ordered(">", far, ir.Constant(ir.DoubleType(), 0.0))
-
-    number, where = types.float64, types.intp
-    if sparse:
-
-        @numba.extending.intrinsic
-        def gathered(
-            context: Any,
-            values: Any,
-            indices: Any,
-            start: Any,
-            count: Any,
-            weights: Any,
-            scaled_step: Any,
-            lowest: Any,
-            t: Any,
-        ) -> Any:
-            return types.boolean(values, indices, where, where, weights, number, number, t), code
-
-        return gathered
-
-    @numba.extending.intrinsic
-    def neighbours(
-        context: Any, values: Any, start: Any, count: Any, weights: Any, scaled_step: Any, lowest: Any, t: Any
-    ) -> Any:
-        return types.boolean(values, where, where, weights, number, number, t), code
-
-    return neighbours
-
-
-def _sparse_multiplicative_step_code(numba: Any, *_: Any) -> Any:
-    steps = _multiplicative_step_code(numba, sparse=True)
-    return lambda values, indices, start, count, weights, scaled_step, lowest, table: steps(  # noqa: PLW0108
-        values, indices, start, count, weights, scaled_step, lowest, table
-    )
-
-
-def _dense_multiplicative_step_code(numba: Any, *_: Any) -> Any:
-    steps = _multiplicative_step_code(numba, sparse=False)
-    return lambda values, start, count, weights, scaled_step, lowest, table: steps(  # noqa: PLW0108
-        values, start, count, weights, scaled_step, lowest, table
-    )
-
-
-sparse_multiplicative_step = primitive(_sparse_multiplicative_step, _sparse_multiplicative_step_code)
-"""Take a multiplicative step for each of `count` terms from `start` on; return whether an exponent is not in the table,
-so that its weight must be computed otherwise. The table has an odd number of entries, exponent 0 in the middle. Plain
-kernel code takes 2.05 × the time at 75 terms in float32, 0.9 × in float64."""
-
-dense_multiplicative_step = primitive(_dense_multiplicative_step, _dense_multiplicative_step_code)
-"""Take these steps for contiguous values, whose weights are in the slots 1, 2, … Plain kernel code takes 2.3 × the time
-at 100 columns in float32, 1.7 × in float64."""

@@ -16,10 +16,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from novikoff._compiled.jit import compiled, generic
+from novikoff._compiled.jit import compiled
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.dot import dense_dot_and_sq_norm, get_unchecked, set_unchecked
-from novikoff._compiled.simd.weight_updates import dense_multiplicative_step, sparse_multiplicative_step
 from novikoff.core.updaters.base import (
     accepts_row,
     add_bias,
@@ -32,7 +31,7 @@ from novikoff.core.updaters.base import (
     update_weight,
     values_in_range,
 )
-from novikoff.data.rows import ColumnView, Rows, Sparse, bias_slot, dot_and_sq_norm, end_term, first_term, weight_slot
+from novikoff.data.rows import Rows, bias_slot, dot_and_sq_norm, end_term, first_term, weight_slot
 from novikoff.schema import INFINITY, REAL, SLOTS, ArraySpec, InRange, NamedSize, NotNaN, Schema
 
 MAX_TABLE_EXPONENT = 512  # exponents up to here, of either sign, are in the table
@@ -202,40 +201,11 @@ def _update_weight_multiplicative(updater: Multiplicative, j: int, x: float, sca
         updater.sums[j] += (t - 1) * change
 
 
-@generic
-def step_row(rows: Rows, i: int, updater: Multiplicative, scaled_step: float) -> bool:
-    """`update_weight` for all terms of row i, where no average is kept; whether an exponent was not in the table."""
-    width = rows.width  # type: ignore[union-attr]
-    return dense_multiplicative_step(
-        rows.values, i * width, width, updater.weights, scaled_step, updater.lowest, updater.table
-    )
-
-
-@step_row.of(Sparse)
-def _step_row_sparse(rows: Sparse, i: int, updater: Multiplicative, scaled_step: float) -> bool:
-    start, count = rows.starts[i], rows.starts[i + 1] - rows.starts[i]
-    return sparse_multiplicative_step(
-        rows.values, rows.indices, start, count, updater.weights, scaled_step, updater.lowest, updater.table
-    )
-
-
-@step_row.of(ColumnView)
-def _step_row_column_view(rows: ColumnView, i: int, updater: Multiplicative, scaled_step: float) -> bool:
-    for k in range(first_term(rows, i), end_term(rows, i)):
-        update_weight(updater, weight_slot(rows, i, k), np.float64(rows.values[k]), scaled_step, 0)
-    return False
-
-
 @update.of(Multiplicative)
 def _update_multiplicative(updater: Multiplicative, rows: Rows, i: int, gradient: float, t: int) -> None:
     scaled_step = scale_step(updater, gradient, t)
-    if len(updater.sums) > 0:
-        for k in range(first_term(rows, i), end_term(rows, i)):
-            update_weight(updater, weight_slot(rows, i, k), np.float64(get_unchecked(rows.values, k)), scaled_step, t)
-    elif step_row(rows, i, updater, scaled_step):
-        for k in range(first_term(rows, i), end_term(rows, i)):
-            j = weight_slot(rows, i, k)
-            updater.weights[j, 0] = look_up_weight(updater, np.float64(updater.weights[j, 1]))
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        update_weight(updater, weight_slot(rows, i, k), np.float64(get_unchecked(rows.values, k)), scaled_step, t)
     if updater.bias_value != 0.0:
         update_weight(updater, bias_slot(rows), updater.bias_value, scaled_step, t)
     features = len(updater.mirror)
