@@ -14,14 +14,13 @@ from novikoff._compiled.jit import compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.byte_scan import load_word, to_int64
 from novikoff._compiled.simd.dot import get_unchecked
-from novikoff.data.formats.json.strings import QUOTE, find_invalid_utf8, find_string_end
-from novikoff.data.formats.json.tokens import is_digit, parse_json_number, skip_whitespace
+from novikoff.data.formats.json.strings import QUOTE, find_plain_string_end
+from novikoff.data.formats.json.tokens import FALSE, TRUE, is_digit, parse_number, read_literal, skip_whitespace
 from novikoff.data.names.hashing import hash_bytes
 from novikoff.data.names.string_table import SPAN_LENGTH_BITS
-from novikoff.data.parse_float import POWERS_OF_TEN
 
 ABSENT = 0  # the span of a missing label
-MAX_LABEL_NUMBER_BYTES = 15
+MAX_LABEL_NUMBER_BYTES, MAX_LABEL_TEXT_BYTES = 15, 1000
 MAX_PAIRWISE_TERMS = 24  # up to this many terms, names are compared pairwise
 ALL_PARSED, IRREGULAR_LINE = 0, 1
 
@@ -31,8 +30,6 @@ def _pack_bytes(text: bytes) -> Any:
 
 
 _FEATURES, _LABEL, _LABEL_BITS = _pack_bytes(b"features"), _pack_bytes(b"label"), uint64((1 << 40) - 1)
-_TRUE, _TRUE_BITS = _pack_bytes(b"true"), uint64((1 << 32) - 1)
-_FALSE, _FALSE_BITS = _pack_bytes(b"false"), uint64((1 << 40) - 1)
 
 
 class EventLimits(NamedTuple):
@@ -60,38 +57,6 @@ class EventRows(NamedTuple):
     """Line numbers."""
     begins: NDArray[np.int64]
     """Positions where the lines begin."""
-
-
-@compiled
-def parse_short_number(text: NDArray[np.uint8], k: int) -> tuple[int, float]:
-    """Parse a short number at k, whose digits are an exact double; return its end, −1 for other numbers, and value."""
-    negative = get_unchecked(text, k) == 45
-    if negative:
-        k += 1
-    first, number = k, 0
-    digit = int(get_unchecked(text, k)) - 48
-    while 0 <= digit <= 9 and k - first < 16:
-        number = number * 10 + digit
-        k += 1
-        digit = int(get_unchecked(text, k)) - 48
-    whole, after = k - first, 0
-    if whole == 0 or (whole > 1 and get_unchecked(text, first) == 48):
-        return -1, 0.0
-    if get_unchecked(text, k) == 46:
-        k += 1
-        point = k
-        digit = int(get_unchecked(text, k)) - 48
-        while 0 <= digit <= 9 and k - first < 18:
-            number = number * 10 + digit
-            k += 1
-            digit = int(get_unchecked(text, k)) - 48
-        after = k - point
-        if after == 0:
-            return -1, 0.0
-    if whole + after > 15 or 0 <= digit <= 9 or int(get_unchecked(text, k)) | 32 == 101:
-        return -1, 0.0
-    value = np.float64(number) / get_unchecked(POWERS_OF_TEN, after)
-    return k, -value if negative else value
 
 
 @compiled_not_inlined
@@ -123,17 +88,13 @@ def scan_label(text: NDArray[np.uint8], k: int) -> int:
     """Return the end of the label at k; −1 for an irregular one."""
     byte = to_int64(get_unchecked(text, k))
     if byte == QUOTE:
-        end, wide = find_string_end(text, k + 1)
-        if get_unchecked(text, end) != QUOTE or end - k > 1000 or (wide and find_invalid_utf8(text, k + 1, end) < end):
-            return -1
-        return end + 1
+        end = find_plain_string_end(text, k)
+        return end + 1 if 0 <= end <= k + MAX_LABEL_TEXT_BYTES else -1
     if byte == 45 or is_digit(byte):
-        reason, after, _ = parse_json_number(text, k)
-        return -1 if reason != 0 or after - k > MAX_LABEL_NUMBER_BYTES else after
-    letters = load_word(text, k)
-    if letters & _TRUE_BITS == _TRUE:
-        return k + 4
-    return k + 5 if letters & _FALSE_BITS == _FALSE else -1
+        reason, after, _ = parse_number(text, k)
+        return after if reason == 0 and after - k <= MAX_LABEL_NUMBER_BYTES else -1
+    literal, after = read_literal(text, k)
+    return after if literal in (TRUE, FALSE) else -1
 
 
 @compiled_not_inlined
@@ -150,26 +111,17 @@ def parse_features(
     while True:
         if get_unchecked(text, k) != QUOTE:
             return -1, at
-        begin = k + 1
-        end, wide = find_string_end(text, begin)
-        if get_unchecked(text, end) != QUOTE or end - begin > limits.longest_name or at - first >= limits.most_features:
-            return -1, at
-        if wide and find_invalid_utf8(text, begin, end) < end:
+        begin, end = k + 1, find_plain_string_end(text, k)
+        if end < 0 or end - begin > limits.longest_name or at - first >= limits.most_features:
             return -1, at
         out.hashes[at] = hash_bytes(text, begin, end, seed[0])
         out.spans[at] = begin << SPAN_LENGTH_BITS | (end - begin)
         k = skip_whitespace(text, end + 1)
         if get_unchecked(text, k) != 58:
             return -1, at
-        k = skip_whitespace(text, k + 1)
-        after, value = parse_short_number(text, k)
-        if after < 0:
-            byte = to_int64(get_unchecked(text, k))
-            if byte != 45 and not is_digit(byte):
-                return -1, at
-            reason, after, value = parse_json_number(text, k)
-            if reason != 0 or not abs(value) < np.inf:
-                return -1, at
+        reason, after, value = parse_number(text, skip_whitespace(text, k + 1))
+        if reason != 0 or not abs(value) < np.inf:
+            return -1, at
         out.values[at] = value
         at += 1
         k = skip_whitespace(text, after)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from novikoff._compiled.buffers import uint64
 from novikoff._compiled.jit import compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.simd.byte_scan import PADDING_BYTES, load_word, lowest_bit, mask_equal, to_int64
+from novikoff._compiled.simd.byte_scan import PADDING_BYTES, lowest_bit, mask_equal, to_int64
 from novikoff._compiled.simd.dot import get_unchecked
 from novikoff.data.formats.base import LARGEST_LABEL, LARGEST_VALUE, NO_LABEL_KEY
 from novikoff.data.formats.json.fields import (
@@ -36,29 +36,33 @@ from novikoff.data.formats.json.fields import (
     is_weight,
     needs_weight,
 )
-from novikoff.data.formats.json.strings import QUOTE, find_invalid_utf8, find_string_end, unescape_string
+from novikoff.data.formats.json.strings import QUOTE, read_string
 from novikoff.data.formats.json.tokens import (
     COLON,
-    ENCODING,
+    FALSE,
     LABEL_KIND,
     LABEL_TWICE,
     MAX_DEPTH,
     MAX_PATH_BYTES,
     NAME,
     NO_LABEL,
+    NO_LITERAL,
     NO_WEIGHT,
+    NULL,
     OBJECT,
     PATH_TOO_LONG,
     RANGE,
     SEPARATOR,
     TOO_DEEP,
     TRAILING_TEXT,
+    TRUE,
     VALUE,
     WEIGHT,
     append_index,
     append_name,
     is_digit,
-    parse_json_number,
+    parse_number,
+    read_literal,
     skip_whitespace,
 )
 from novikoff.data.formats.ngrams import NgramWorkspace, NoNgrams, append_text
@@ -69,8 +73,6 @@ AT_FIRST_NAME, AT_NAME, AT_FIRST_VALUE, AT_VALUE, AFTER_VALUE = range(5)
 IN_OBJECT, IN_LIST = range(2)
 IS_NUMBER, IS_STRING, IS_TRUE, IS_FALSE, IS_ABSENT, IS_LIST = range(6)
 _NO_SEED: Any = uint64(0)
-_TRUE, _FALSE, _NULL = (uint64(int.from_bytes(name, "little")) for name in (b"true", b"false", b"null"))
-_FOUR_BYTES, _FIVE_BYTES = uint64(2**32 - 1), uint64(2**40 - 1)
 TRUE_KEY, FALSE_KEY = (uint64(0x7FF8 << 48 | n) for n in (1, 2))  # NaN bits, which no number has
 
 
@@ -127,26 +129,17 @@ def scan_label_list(text: NDArray[np.uint8], start: int, stop: int, plain: NDArr
     while True:
         byte = to_int64(get_unchecked(text, k))
         if byte == QUOTE:
-            source, s = text, k + 1
-            e, wide = find_string_end(text, s)
-            after = e + 1
-            if get_unchecked(text, e) != QUOTE:
-                wrong, where, e, wide = unescape_string(text, s, stop, plain)
-                if wrong != 0:
-                    return wrong, where
-                after, source, s = where + 1, plain, PADDING_BYTES
-            if wide and find_invalid_utf8(source, s, e) < e:
-                return ENCODING, k
+            wrong, after, _, _, _ = read_string(text, k, stop, plain)
+            if wrong != 0:
+                return wrong, after
         elif byte == 45 or is_digit(byte):
-            reason, after, value = parse_json_number(text, k)
+            reason, after, value = parse_number(text, k)
             if reason != 0 or not abs(value) <= LARGEST_LABEL:
                 return (reason if reason != 0 else RANGE), k
-        elif np.uint64(load_word(text, k)) & _FOUR_BYTES == _TRUE:
-            after = k + 4
-        elif np.uint64(load_word(text, k)) & _FIVE_BYTES == _FALSE:
-            after = k + 5
         else:
-            return LABEL_KIND, k
+            literal, after = read_literal(text, k)
+            if literal != TRUE and literal != FALSE:
+                return LABEL_KIND, k
         k = skip_whitespace(text, after)
         byte = to_int64(get_unchecked(text, k))
         if byte == 93:
@@ -200,19 +193,9 @@ def parse_object(
             continue
         if byte == QUOTE:
             quote = k
-            source = text
-            s = k + 1
-            e, wide = find_string_end(text, s)
-            after = e + 1
-            if get_unchecked(text, e) != QUOTE:
-                wrong, where, e, wide = unescape_string(text, s, stop, parser.plain)
-                if wrong != 0:
-                    return wrong, where, at
-                after = where + 1
-                source = parser.plain
-                s = PADDING_BYTES
-            if wide and find_invalid_utf8(source, s, e) < e:
-                return ENCODING, quote, at
+            wrong, after, source, s, e = read_string(text, quote, stop, parser.plain)
+            if wrong != 0:
+                return wrong, after, at
             if state <= AT_NAME:
                 k = skip_whitespace(text, after)
                 if get_unchecked(text, k) != 58:
@@ -320,7 +303,7 @@ def parse_object(
             continue
         state = AFTER_VALUE
         if byte == 45 or is_digit(byte):
-            reason, after, value = parse_json_number(text, k)
+            reason, after, value = parse_number(text, k)
             if reason != 0:
                 return reason, k, at
             if not abs(value) <= (LARGEST_LABEL if is_label else LARGEST_VALUE):
@@ -341,24 +324,12 @@ def parse_object(
                 at = append_term(to, at, h, value, start, stop, at - first)
             k = after
             continue
-        letters = np.uint64(load_word(text, k))
-        if weighs and needs_weight(parser.fields) and letters & _FOUR_BYTES != _NULL:
+        literal, after = read_literal(text, k)
+        if weighs and needs_weight(parser.fields) and literal != NULL:
             return WEIGHT, k, at
-        if letters & _FOUR_BYTES == _TRUE:
-            if is_label:
-                labelled = True
-                out.labels[row, 0] = IS_TRUE
-                out.keys[row] = TRUE_KEY
-            elif not weighs:
-                at = append_term(to, at, h, 1.0, start, stop, at - first)
-            k += 4
-        elif letters & _FIVE_BYTES == _FALSE:
-            if is_label:
-                labelled = True
-                out.labels[row, 0] = IS_FALSE
-                out.keys[row] = FALSE_KEY
-            k += 5
-        elif letters & _FOUR_BYTES == _NULL:
+        if literal == NO_LITERAL:
+            return (RANGE if byte == 73 or byte == 78 else VALUE), k, at
+        if literal == NULL:
             if not (dropped or is_label or weighs):
                 own: Any = parser.hashes[depth] if parser.kinds[depth] == IN_LIST else h
                 what, term, value = interpret_missing(parser.fields, own)
@@ -366,9 +337,13 @@ def parse_object(
                     return what, k, at
                 if what == TERM:
                     at = append_term(to, at, term, value, start, stop, at - first)
-            k += 4
-        else:
-            return (RANGE if byte == 73 or byte == 78 else VALUE), k, at
+        elif is_label:
+            labelled = True
+            out.labels[row, 0] = IS_TRUE if literal == TRUE else IS_FALSE
+            out.keys[row] = TRUE_KEY if literal == TRUE else FALSE_KEY
+        elif literal == TRUE and not weighs:
+            at = append_term(to, at, h, 1.0, start, stop, at - first)
+        k = after
     at = mark if dropped else at
     k = skip_whitespace(text, k)
     if k < stop:

@@ -8,10 +8,11 @@ from novikoff._compiled.buffers import uint64
 from novikoff._compiled.jit import JIT_DISABLED, compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff._compiled.simd.byte_scan import PADDING_BYTES, lowest_bit, mask_at_most, mask_equal, to_int64
+from novikoff._compiled.simd.dot import get_unchecked
 
 QUOTE, BACKSLASH = 34, 92
-UNCLOSED_STRING, CONTROL_CHARACTER, BAD_ESCAPE, LONE_SURROGATE = 1, 2, 3, 4
-"""Errors in a string: no end, a control character, an invalid escape, an unpaired surrogate."""
+UNCLOSED_STRING, CONTROL_CHARACTER, BAD_ESCAPE, LONE_SURROGATE, ENCODING = 1, 2, 3, 4, 5
+"""Errors in a string: no end, a control character, an invalid escape, an unpaired surrogate, invalid UTF-8."""
 _ZERO, _ONE = uint64(0), uint64(1)
 
 
@@ -156,3 +157,34 @@ def find_invalid_utf8(text: NDArray[np.uint8], k: int, stop: int) -> int:
                 return k
         k += more + 1
     return stop
+
+
+@compiled
+def find_plain_string_end(text: NDArray[np.uint8], quote: int) -> int:
+    """Return the position of the quote that ends a string without escapes; -1 where it has any, or is invalid."""
+    end, wide = find_string_end(text, quote + 1)
+    if get_unchecked(text, end) != QUOTE or (wide and find_invalid_utf8(text, quote + 1, end) < end):
+        return -1
+    return end
+
+
+@compiled
+def read_string(
+    text: NDArray[np.uint8], quote: int, stop: int, out: NDArray[np.uint8]
+) -> tuple[int, int, NDArray[np.uint8], int, int]:
+    """Read the string that begins at `quote`, in a line that ends at `stop`.
+
+    Return (error or 0, position after the string or of the error, the array that holds its characters, their start and
+    end there). Escapes are decoded to `out`.
+    """
+    source, start = text, quote + 1
+    end, wide = find_string_end(text, start)
+    after = end + 1
+    if get_unchecked(text, end) != QUOTE:
+        error, after, end, wide = unescape_string(text, start, stop, out)
+        if error != 0:
+            return error, after, source, start, end
+        source, start, after = out, PADDING_BYTES, after + 1
+    if wide and find_invalid_utf8(source, start, end) < end:
+        return ENCODING, quote, source, start, end
+    return 0, after, source, start, end

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from novikoff._compiled.buffers import uint64
 from novikoff._compiled.jit import compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
-from novikoff._compiled.simd.byte_scan import to_int64
+from novikoff._compiled.simd.byte_scan import load_word
 from novikoff._compiled.simd.dot import get_unchecked
-from novikoff.data.formats.json.strings import BAD_ESCAPE, CONTROL_CHARACTER, LONE_SURROGATE, UNCLOSED_STRING
-from novikoff.data.parse_float import parse_decimal
+from novikoff.data.formats.json.strings import (
+    BAD_ESCAPE,
+    CONTROL_CHARACTER,
+    ENCODING,
+    LONE_SURROGATE,
+    UNCLOSED_STRING,
+)
+from novikoff.data.parse_float import POWERS_OF_TEN, parse_decimal
 
 MAX_DEPTH = 64
 MAX_PATH_BYTES = 1000
@@ -20,7 +25,7 @@ REASONS = {
     CONTROL_CHARACTER: ("control character", "a control character must be escaped in a string"),
     BAD_ESCAPE: ("escape", 'a backslash must be followed by one of "\\/bfnrt or by u and four hexadecimal digits'),
     LONE_SURROGATE: ("escape", "unpaired surrogate"),
-    5: ("encoding", "strings must be UTF-8"),
+    ENCODING: ("encoding", "strings must be UTF-8"),
     6: ("syntax", "expected one JSON object per line"),
     7: ("syntax", "expected a name in double quotes"),
     8: ("syntax", "expected a colon"),
@@ -40,10 +45,13 @@ REASONS = {
     22: ("number", "fields of --numeric must be numbers"),
 }
 (
-    ENCODING, OBJECT, NAME, COLON, VALUE, SEPARATOR, TRAILING_TEXT, NUMBER, RANGE, TOO_DEEP, PATH_TOO_LONG, LABEL_KIND,
+    OBJECT, NAME, COLON, VALUE, SEPARATOR, TRAILING_TEXT, NUMBER, RANGE, TOO_DEEP, PATH_TOO_LONG, LABEL_KIND,
     LABEL_TWICE, NO_LABEL,
-) = range(5, 19)  # fmt: skip
+) = range(6, 19)  # fmt: skip
 WEIGHT, NO_WEIGHT, MISSING, NUMERIC = range(19, 23)
+NO_LITERAL, NULL, TRUE, FALSE = range(4)
+_NULL, _TRUE, _FALSE = (uint64(int.from_bytes(name, "little")) for name in (b"null", b"true", b"false"))
+_FOUR_BYTES, _FIVE_BYTES = uint64(2**32 - 1), uint64(2**40 - 1)
 
 
 @compiled
@@ -61,46 +69,78 @@ def is_digit(byte: int) -> bool:
     return 48 <= byte <= 57
 
 
-@compiled_not_inlined
-def parse_json_number(text: NDArray[np.uint8], k: int) -> tuple[int, int, float]:
+@compiled
+def read_literal(text: NDArray[np.uint8], k: int) -> tuple[int, int]:
+    """Return which of null, true and false begins at k, and its end; NO_LITERAL for none."""
+    letters = np.uint64(load_word(text, k))
+    if letters & _FOUR_BYTES == _TRUE:
+        return TRUE, k + 4
+    if letters & _FIVE_BYTES == _FALSE:
+        return FALSE, k + 5
+    return (NULL if letters & _FOUR_BYTES == _NULL else NO_LITERAL), k + 4
+
+
+@compiled
+def parse_number(text: NDArray[np.uint8], k: int) -> tuple[int, int, float]:
     """Parse the number that begins at k; return (reason or 0, its end, its value)."""
+    after, value = parse_short_number(text, k)
+    if after >= 0:
+        return 0, after, value
+    return parse_any_number(text, k)
+
+
+@compiled
+def parse_short_number(text: NDArray[np.uint8], k: int) -> tuple[int, float]:
+    """Parse a short number at k, whose digits are an exact double; return its end, −1 for other numbers, and value."""
+    negative = get_unchecked(text, k) == 45
+    first = k + 1 if negative else k
+    k, number = read_digits(text, first, 0)
+    whole, after = k - first, 0
+    if whole == 0 or (whole > 1 and get_unchecked(text, first) == 48):
+        return -1, 0.0
+    if get_unchecked(text, k) == 46:
+        k, number = read_digits(text, k + 1, number)
+        after = k - first - whole - 1
+        if after == 0:
+            return -1, 0.0
+    if whole + after > 15 or int(get_unchecked(text, k)) | 32 == 101:
+        return -1, 0.0
+    value = np.float64(number) / get_unchecked(POWERS_OF_TEN, after)
+    return k, -value if negative else value
+
+
+@compiled_not_inlined
+def parse_any_number(text: NDArray[np.uint8], k: int) -> tuple[int, int, float]:
+    """Parse the number that begins at k as `parse_number` does, of any length."""
     start = k
-    negative = text[k] == 45
-    if negative:
+    if text[k] == 45:
         k += 1
     if not is_digit(text[k]):
         # Infinity and NaN are no JSON numbers: the reason says so.
         return (RANGE if text[k] == 73 or text[k] == 78 else NUMBER), k, 0.0
-    whole: Any = 0
-    first = k
-    if text[k] == 48:
-        k += 1
-    else:
-        while is_digit(text[k]):
-            whole = (whole * 10 + to_int64(text[k]) - 48) & 0xFFFFFFFFFFFFFF  # right for up to 15 digits
-            k += 1
-    plain = k - first <= 15
+    k = k + 1 if text[k] == 48 else read_digits(text, k, 0)[0]
     if text[k] == 46:
-        plain = False
-        k += 1
-        if not is_digit(text[k]):
-            return NUMBER, k, 0.0
-        while is_digit(text[k]):
-            k += 1
+        if not is_digit(text[k + 1]):
+            return NUMBER, k + 1, 0.0
+        k = read_digits(text, k + 1, 0)[0]
     if text[k] | 32 == 101:
-        plain = False
-        k += 1
-        if text[k] == 43 or text[k] == 45:
-            k += 1
+        k += 2 if text[k + 1] == 43 or text[k + 1] == 45 else 1
         if not is_digit(text[k]):
             return NUMBER, k, 0.0
-        while is_digit(text[k]):
-            k += 1
-    if plain:
-        value = float(whole)
-        return 0, k, -value if negative else value
+        k = read_digits(text, k, 0)[0]
     value, _ = parse_decimal(text, start, k)
     return 0, k, value
+
+
+@compiled
+def read_digits(text: NDArray[np.uint8], k: int, number: int) -> tuple[int, int]:
+    """Return the end of the digits from k on, and the number with these digits appended, right for up to 18 digits."""
+    digit = int(get_unchecked(text, k)) - 48
+    while 0 <= digit <= 9:
+        number = number * 10 + digit
+        k += 1
+        digit = int(get_unchecked(text, k)) - 48
+    return k, number
 
 
 @compiled_not_inlined
