@@ -216,7 +216,9 @@ dense_dots = primitive(_dense_dots, _dense_dots_code)
 """Write out[c] = bias·w[0][c] + Σ x·w[slot][c] for `count` contiguous values from `start` on with the slots 1, 2, …"""
 
 sparse_dots = primitive(_sparse_dots, _sparse_dots_code)
-"""Write these sums for the slots of the indices. Plain kernel code takes 1.9 × the time at 24 classes and 75 terms."""
+"""Write these sums for the slots of the indices. Plain kernel code takes 1.9 × the time at 24 classes and 75 terms.
+
+With plain code for both sums and additions `MulticlassSVM` takes 1.4–2.7 × the time, with 3 to 100 classes."""
 
 dense_add = primitive(_dense_add, _dense_add_code)
 """Add x·change[c] to w[slot][c] for `count` contiguous values from `start` on, and for the bias."""

@@ -3,6 +3,9 @@
 A regular line has these two members (the label is optional), in either order, with names and texts in UTF-8 without
 escapes, no duplicate name, and finite JSON numbers. The caller parses irregular lines with `json.loads` and reports
 their errors. Regular lines give the same result as `json.loads`.
+
+The parser of JSON lines (`parser.py`) reads any object and reports errors, in 2.8–3.5 × the time for the same lines.
+The two share numbers, strings and literals (`tokens.py`, `strings.py`).
 """
 
 from __future__ import annotations
