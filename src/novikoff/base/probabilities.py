@@ -17,8 +17,8 @@ from novikoff.core.calibration import (
 )
 from novikoff.ledger import Ledger
 
-ProbabilityType = Literal["none", "logistic", "calibrated"]
-"""How scores become probabilities: not at all, by the logistic function, or by a calibration."""
+ProbabilityType = Literal["none", "logistic", "softmax", "calibrated"]
+"""How scores become probabilities: not at all, by the logistic function, as log-probabilities, or by a calibration."""
 NO_PROBABILITIES = "its scores don't estimate probabilities."
 
 
@@ -27,15 +27,17 @@ def probability_type_of(model: Any) -> ProbabilityType:
     if not model._has_probabilities:
         return "none"
     if model._scores_are_log_odds():
-        return "logistic"
+        return "softmax" if model._scores_are_log_probabilities() else "logistic"
     return "calibrated" if model._is_calibrated() else "none"
 
 
 def explain_missing_probabilities(model: Any) -> str | None:
     """Return why the model has no probabilities; None if it has."""
-    if not getattr(model, "_has_probabilities", False) or not hasattr(model._inner_learner, "calibrate"):
+    if not getattr(model, "_has_probabilities", False):
         return NO_PROBABILITIES
     if probability_type_of(model) == "none":
+        if not hasattr(model._inner_learner, "calibrate"):
+            return NO_PROBABILITIES
         return "it was made with calibrate=False."
     state = model._state
     if state is not None and probability_type_of(model) == "calibrated":
@@ -92,6 +94,9 @@ def to_class_probabilities(model: Any, scores: NDArray[np.float64]) -> NDArray[n
     if probability_type_of(model) == "logistic":  # one class against the rest: normalised, as in scikit-learn
         found = to_label_probabilities(model, scores, 0.0)
         return found / found.sum(axis=1, keepdims=True)
+    if probability_type_of(model) == "softmax":
+        exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return exponentials / exponentials.sum(axis=1, keepdims=True)
     found = np.empty(scores.shape)
     write_class_probabilities(model._require_fitted().ledger.book.calibration, np.ascontiguousarray(scores), found)
     return found
