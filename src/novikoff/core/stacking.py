@@ -31,11 +31,11 @@ def next_inverse(t: float) -> float:
 
 
 @compiled
-def update_precision(precision: NDArray[np.float64], curvature: NDArray[np.float64], n: int, kept: float) -> None:
-    """Add the curvature of an example to H; `kept` is λ. Matrices are symmetric, of n rows, in arrays of n² entries."""
-    for k in range(n * n):
-        precision[k] = kept * precision[k] + curvature[k]
+def forget(precision: NDArray[np.float64], n: int, kept: float) -> None:
+    """Replace H by λ·H + (1 − λ)·H₀, where `kept` is λ. H is symmetric, of n rows; its lower triangle is used."""
     for r in range(n):
+        for c in range(r + 1):
+            precision[n * r + c] *= kept
         precision[(n + 1) * r] += (1.0 - kept) * PRIOR_PRECISION
 
 

@@ -33,6 +33,7 @@ from novikoff.core.updaters.stacked_learners import (
     STACKED_LEARNERS_SCHEMA,
     StackedLearners,
     build_stacked_learners,
+    log_loss_of,
 )
 from novikoff.core.updaters.stacked_learners_multiclass import N_CLASS_NOTES
 from novikoff.errors import ModelReplacedError
@@ -157,7 +158,7 @@ class BinaryAuto(SampleWeightMixin, LinearClassifier):
     def _preference_bounds(self, state: ModelState, *, variables: int, top: bool) -> Sequence[Bound]:
         def mixture(_: Evidence) -> float:
             seen = int(state.updater.totals[N_ROWS])
-            loss = min(float(state.updater.stack[entry]) for entry in (FORECAST_LOSS, DRIFT_LOSS))
+            loss = min(log_loss_of(state.updater.stack, entry) for entry in (FORECAST_LOSS, DRIFT_LOSS))
             lost = regret.fixed_share(forecasts=2, share=self.fixed_share, examples=seen)
             allowed = regret.mistakes(loss_name="logistic", loss=loss, regret=lost) * (1.0 + regret.ROUNDING)
             # Members learn nothing while there is only one class, and no forecast has a class that is new.

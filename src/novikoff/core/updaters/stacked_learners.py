@@ -56,11 +56,11 @@ from novikoff.core.column_scaling import (
 from novikoff.core.stacking import (
     PRIOR_PRECISION,
     bound_forecast,
+    forget,
     invert,
     move_weights,
     next_inverse,
     next_mixture,
-    update_precision,
 )
 from novikoff.core.updaters.base import effective_sq_norm, final_bias, final_weight, predicted_score, score, update
 from novikoff.data.rows import Rows, row_sq_norm
@@ -83,7 +83,9 @@ N_FEATURES, BIAS = 4, 4
 # two of several classes (stacked_learners_multiclass.py); the mistakes of each member; the sums of the squares of the
 # scores that are features; the weights and the precision of the two forecasts, the first with its inverse; the step at
 # which that is computed next.
-MIXTURE, FORECAST_LOSS, DRIFT_LOSS, BIAS_FEATURE, ERRORS, SCORE_SQUARES = 0, 1, 2, 3, 4, 8
+MIXTURE, FORECAST_LOSS, DRIFT_LOSS, BIAS_FEATURE, ERRORS, SCORE_SQUARES = 0, 1, 2, 5, 6, 10
+LIKELIHOODS = 2
+"""How far the product of likelihoods, which is not yet in a loss, is behind that loss."""
 FORECAST_WEIGHTS = SCORE_SQUARES + N_FEATURES
 FORECAST_PRECISION = FORECAST_WEIGHTS + 5
 FORECAST_INVERSE = FORECAST_PRECISION + 25
@@ -92,16 +94,17 @@ DRIFT_PRECISION = DRIFT_WEIGHTS + 2
 NEXT_INVERSE = DRIFT_PRECISION + 3
 N_STACK = NEXT_INVERSE + 1
 # Notes on a row after those of the scaling: its scores, the features, the two forecasts of the positive class, the
-# variance of AROW's score, and room for a gradient and a curvature.
+# variance of AROW's score, and room for a gradient and for a factorisation.
 SCORES = N_ROW_NOTES
 FEATURE_VALUES = SCORES + N_SCORES
 FORECAST, DRIFT_FORECAST = FEATURE_VALUES + 5, FEATURE_VALUES + 6
 SCORE_VARIANCE = DRIFT_FORECAST + 1
 GRADIENT = SCORE_VARIANCE + 1
-CURVATURE = GRADIENT + 5
-N_NOTES = CURVATURE + 25
+FACTORS = GRADIENT + 5
+N_NOTES = FACTORS + 25
 
 AROW_R, LOGISTIC_RATE = 0.2, 1.5
+LEAST_LIKELIHOOD = 1e-200
 LEAST_GRADIENT = 0.02
 """LOGISTIC takes no step with a smaller gradient: it would change little."""
 MAX_STEP = 1.0
@@ -134,6 +137,7 @@ def stack_is_valid(arrays: Any, _: Any) -> bool:
     """Return whether the numbers of `stack` are such that no later one becomes infinite or NaN."""
     stack = arrays["stack"]
     counts, losses = stack[ERRORS : ERRORS + N_MEMBERS], stack[FORECAST_LOSS : DRIFT_LOSS + 1]
+    likelihoods = stack[FORECAST_LOSS + LIKELIHOODS : DRIFT_LOSS + LIKELIHOODS + 1]
     weights = np.concatenate([stack[FORECAST_WEIGHTS:FORECAST_PRECISION], stack[DRIFT_WEIGHTS:DRIFT_PRECISION]])
     precisions = np.concatenate([stack[FORECAST_PRECISION:DRIFT_WEIGHTS], stack[DRIFT_PRECISION:NEXT_INVERSE]])
     limits = (
@@ -141,6 +145,7 @@ def stack_is_valid(arrays: Any, _: Any) -> bool:
         (stack[BIAS_FEATURE : BIAS_FEATURE + 1], 0.0, 0.5),
         (counts, 0.0, MAX_COUNT),
         (losses, 0.0, INFINITY),
+        (likelihoods, LEAST_LIKELIHOOD, 1.0),
         (stack[SCORE_SQUARES:FORECAST_WEIGHTS], 0.0, INFINITY),
         (weights, -1e100, 1e100),
         (precisions, -1e100, 1e100),
@@ -163,6 +168,11 @@ STACKED_LEARNERS_SCHEMA = Schema(
 """The schema of this state in a model file."""
 
 
+def log_loss_of(stack: NDArray[np.float64], entry: int) -> float:
+    """Return the log-loss of a forecast so far."""
+    return float(stack[entry]) - math.log(float(stack[entry + LIKELIHOODS]))
+
+
 def build_stacked_learners(slots: int, dtype: Any, *, bias: bool, share: float) -> StackedLearners:
     empty = StackedLearners(
         weights=buffers.zeros((slots, N_WEIGHTS), dtype),
@@ -179,11 +189,11 @@ def build_stacked_learners(slots: int, dtype: Any, *, bias: bool, share: float) 
     )
     empty.weights[:] = empty.fresh
     empty.stack[MIXTURE] = 0.5
+    for entry in (FORECAST_LOSS + LIKELIHOODS, DRIFT_LOSS + LIKELIHOODS):
+        empty.stack[entry] = 1.0
     for entry in (FORECAST_WEIGHTS + AROW_MEAN, FORECAST_WEIGHTS + LOGISTIC_MEAN, DRIFT_WEIGHTS):
         empty.stack[entry] = 1.0
-    for k in range(5):
-        empty.stack[FORECAST_PRECISION + 6 * k] = PRIOR_PRECISION
-    for entry in (DRIFT_PRECISION, DRIFT_PRECISION + 2):
+    for entry in (*range(FORECAST_PRECISION, FORECAST_INVERSE, 6), DRIFT_PRECISION, DRIFT_PRECISION + 2):
         empty.stack[entry] = PRIOR_PRECISION
     return empty
 
@@ -306,10 +316,19 @@ def _update_stacked_learners(updater: StackedLearners, rows: Rows, i: int, g: fl
 @compiled
 def update_mixture(u: StackedLearners, p: float, q: float) -> None:
     """Learn a label to which the two forecasts gave the probabilities p and q, which are not below ε."""
-    v = u.stack[MIXTURE]
-    u.stack[FORECAST_LOSS] -= math.log(p)
-    u.stack[DRIFT_LOSS] -= math.log(q)
-    u.stack[MIXTURE] = next_mixture(v, p, q, u.share)
+    add_log_loss(u.stack, FORECAST_LOSS, p)
+    add_log_loss(u.stack, DRIFT_LOSS, q)
+    u.stack[MIXTURE] = next_mixture(u.stack[MIXTURE], p, q, u.share)
+
+
+@compiled
+def add_log_loss(stack: NDArray[np.float64], entry: int, p: float) -> None:
+    """Add −ln p to a loss: p is multiplied to a product, whose logarithm is taken before it becomes too small."""
+    likelihood = stack[entry + LIKELIHOODS] * p
+    if likelihood < LEAST_LIKELIHOOD:
+        stack[entry] -= math.log(likelihood)
+        likelihood = 1.0
+    stack[entry + LIKELIHOODS] = likelihood
 
 
 @compiled
@@ -319,16 +338,15 @@ def forecast_memory(t: float) -> float:
 
 
 @compiled
-def learn_forecast(u: StackedLearners) -> None:
-    """Take a step of the forecast from the scores, from the gradient and the curvature in the notes."""
+def move_forecast(u: StackedLearners) -> None:
+    """Take the step of the forecast from the scores, after the curvature of the example was added to its precision and
+    the gradient was noted."""
     stack, t = u.stack, u.totals[N_ROWS] + 1.0
-    gradient, curvature = u.notes[GRADIENT : GRADIENT + 5], u.notes[CURVATURE : CURVATURE + 25]
-    precision, inverse = stack[FORECAST_PRECISION:FORECAST_INVERSE], stack[FORECAST_INVERSE:DRIFT_WEIGHTS]
-    update_precision(precision, curvature, 5, forecast_memory(t))
+    inverse = stack[FORECAST_INVERSE:DRIFT_WEIGHTS]
     if t >= stack[NEXT_INVERSE]:
-        invert(precision, 5, curvature, inverse)
+        invert(stack[FORECAST_PRECISION:FORECAST_INVERSE], 5, u.notes[FACTORS : FACTORS + 25], inverse)
         stack[NEXT_INVERSE] = next_inverse(t)
-    move_weights(stack[FORECAST_WEIGHTS:FORECAST_PRECISION], inverse, gradient)
+    move_weights(stack[FORECAST_WEIGHTS:FORECAST_PRECISION], inverse, u.notes[GRADIENT : GRADIENT + 5])
 
 
 @compiled
@@ -357,13 +375,14 @@ def update_stack(u: StackedLearners, y: float, weight: float) -> None:
     stack[ERRORS + DISCRIMINANT] += y * notes[SCORES + DISCRIMINANT_SCORE] < 0.0
     stack[ERRORS + DRIFT] += y * side < 0.0
     update_mixture(u, bound_forecast(p if y > 0.0 else 1.0 - p, 2.0), bound_forecast(q if y > 0.0 else 1.0 - q, 2.0))
-    gradient, curvature = notes[GRADIENT : GRADIENT + 5], notes[CURVATURE : CURVATURE + 25]
+    precision = stack[FORECAST_PRECISION:FORECAST_INVERSE]
     features, slope = notes[FEATURE_VALUES : FEATURE_VALUES + 5], weight * (p * (1.0 - p))
+    forget(precision, 5, forecast_memory(u.totals[N_ROWS] + 1.0))
     for r in range(5):
-        gradient[r] = weight * (positive - p) * features[r]
-        for c in range(5):
-            curvature[5 * r + c] = slope * features[r] * features[c]
-    learn_forecast(u)
+        for c in range(r + 1):
+            precision[5 * r + c] += slope * features[r] * features[c]
+        notes[GRADIENT + r] = weight * (positive - p) * features[r]
+    move_forecast(u)
     slope = weight * (q * (1.0 - q))
     learn_drift_forecast(stack, weight * (positive - q) * side, weight * (positive - q), slope, slope * side, slope)
     for k in range(N_FEATURES):

@@ -31,7 +31,7 @@ from novikoff.core.column_scaling import (
 from novikoff.core.multiclass.calibration import write_predicted_scores
 from novikoff.core.multiclass.schemes import MulticlassWorkspace
 from novikoff.core.multiclass.weight_matrix import ColumnUpdate, score_example, update_columns
-from novikoff.core.stacking import bound_forecast
+from novikoff.core.stacking import bound_forecast, forget
 from novikoff.core.updaters.stacked_learners import (
     AROW,
     AROW_LAST,
@@ -42,7 +42,6 @@ from novikoff.core.updaters.stacked_learners import (
     BIAS,
     BIAS_FEATURE,
     CLASS_SUM,
-    CURVATURE,
     DISCRIMINANT,
     DISCRIMINANT_SCORE,
     DRIFT,
@@ -50,6 +49,8 @@ from novikoff.core.updaters.stacked_learners import (
     DRIFT_WEIGHT,
     DRIFT_WEIGHTS,
     ERRORS,
+    FORECAST_INVERSE,
+    FORECAST_PRECISION,
     FORECAST_WEIGHTS,
     GRADIENT,
     LOGISTIC,
@@ -69,11 +70,12 @@ from novikoff.core.updaters.stacked_learners import (
     arow_power,
     arow_step,
     drift_step,
+    forecast_memory,
     learn_drift_forecast,
-    learn_forecast,
     logistic_gradient,
     logistic_power,
     logistic_step,
+    move_forecast,
     passive_aggressive_step,
     scaler_view,
     score_unit,
@@ -298,12 +300,11 @@ def update_class_forecasts(
     q_first, q_second = math.exp(drift_log_odds(u, 0, chosen)) / total, math.exp(drift_log_odds(u, 1, chosen)) / total
     update_mixture(u, bound_forecast(forecast[y], count), bound_forecast(q, count))
 
-    gradient, curvature = u.notes[GRADIENT : GRADIENT + 5], u.notes[CURVATURE : CURVATURE + 25]
+    gradient, precision = u.notes[GRADIENT : GRADIENT + 5], stack[FORECAST_PRECISION:FORECAST_INVERSE]
+    forget(precision, 5, forecast_memory(u.totals[N_ROWS] + 1.0))
     bias_mean, bias_square = 0.0, 0.0
     if h > 0.0:
         bias_mean, bias_square = h * (forecast[1] - forecast[0]), h * h * (forecast[1] + forecast[0])
-    for k in range(25):
-        curvature[k] = 0.0
     for r in range(N_FEATURES):
         features, mean = notes[stride * (FEATURE_COLUMNS + r) :], 0.0
         for k in range(n_columns):
@@ -313,15 +314,15 @@ def update_class_forecasts(
             others, product = notes[stride * (FEATURE_COLUMNS + c) :], 0.0
             for k in range(n_columns):
                 product += forecast[k] * features[k] * others[k]
-            curvature[5 * r + c] = curvature[5 * c + r] = weight * (product - mean * gradient[c])
+            precision[5 * r + c] += weight * (product - mean * gradient[c])
         if h > 0.0:
             product = h * (forecast[1] * features[1] - forecast[0] * features[0])
-            curvature[5 * BIAS + r] = curvature[5 * r + BIAS] = weight * (product - mean * bias_mean)
-    curvature[5 * BIAS + BIAS] = weight * max(0.0, bias_square - bias_mean * bias_mean)
+            precision[5 * BIAS + r] += weight * (product - mean * bias_mean)
+    precision[5 * BIAS + BIAS] += weight * max(0.0, bias_square - bias_mean * bias_mean)
     for r in range(N_FEATURES):
         gradient[r] = weight * (notes[stride * (FEATURE_COLUMNS + r) + y] - gradient[r])
     gradient[BIAS] = weight * (bias_feature(y, h) - bias_mean)
-    learn_forecast(u)
+    move_forecast(u)
 
     mean = h * (q_second - q_first)
     label_bias = weight * q_chosen * (bias_feature(chosen, h) - mean)
