@@ -270,9 +270,9 @@ def _read_auto(model: BinaryAuto, row: Any, label: Any) -> _Linear:
     ]
     side = 1.0 if notes[stacked.SCORES + stacked.DRIFT_LAST] >= 0.0 else -1.0
     drift = stack[stacked.DRIFT_WEIGHTS] * side + stack[stacked.DRIFT_WEIGHTS + 1]
-    v = float(stack[stacked.MIXTURE])
+    shares = stack[stacked.MIXTURE : stacked.FORECAST_LOSS].tolist()
     odds = float(weights @ np.append(shown, 1.0)), float(drift)
-    forecasts = [Forecast(*one) for one in zip(FORECAST_NAMES, (v, 1.0 - v), odds, strict=True)]
+    forecasts = [Forecast(*one) for one in zip(FORECAST_NAMES, shares, odds, strict=True)]
     return _turn_to(model, _Linear(constant, in_units, None, None, score, members, forecasts), label)
 
 

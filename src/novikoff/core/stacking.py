@@ -8,8 +8,9 @@ each example, with the curvature C of the log-loss at a and the gradient g of th
 
 S is the inverse of H at step t, or at an earlier step from t·64/65 on: H changes little in between.
 
-The mixture is v·p + (1 − v)·q of two forecasts p and q, both kept above ε. v is p's share of the product of all
-likelihoods so far; after each example a share α is redistributed evenly, so that it follows changes.
+The mixture is v·p + u·q of two forecasts p and q, both kept above ε, with u = 1 − v. v is p's share of the product of
+all likelihoods so far; after each example a share α is redistributed evenly, so that it follows changes. Both weights
+are recorded: 1 − v would be 0 where u is small.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from novikoff._compiled.lazy_numpy import NDArray, np
 PRIOR_PRECISION = 5.0
 LEAST_PROBABILITY = 1e-4
 """ε: no forecast of two classes is nearer to 0 than this."""
+LEAST_WEIGHT = 1e-200
+"""No weight of a forecast underflows, so that a forecast can recover if α is 0."""
 STEPS_PER_INVERSE = 64
 """S is computed again after one step in this number, in proportion to the number of steps."""
 
@@ -81,8 +84,9 @@ def bound_forecast(p: float, classes: float) -> float:
 
 
 @compiled
-def next_mixture(v: float, p: float, q: float, share: float) -> float:
-    """Return v after an example to whose label the two forecasts gave the probabilities p and q."""
-    likelihood = v * p
-    v = likelihood / (likelihood + (1.0 - v) * q)
-    return (1.0 - share) * v + 0.5 * share
+def next_weights(v: float, u: float, p: float, q: float, share: float) -> tuple[float, float]:
+    """Return v and u after an example to whose label the two forecasts gave the probabilities p and q."""
+    first, second = v * p, u * q
+    total = first + second
+    v = max(LEAST_WEIGHT, (1.0 - share) * (first / total) + 0.5 * share)
+    return v, max(LEAST_WEIGHT, (1.0 - share) * (second / total) + 0.5 * share)

@@ -146,8 +146,7 @@ class BinaryAuto(SampleWeightMixin, LinearClassifier):
     @staticmethod
     def weights_of_forecasts(state: ModelState) -> dict[str, float]:
         """Return the weight of each forecast in a state of two or more classes."""
-        v = float(state.updater.stack[MIXTURE])
-        return dict(zip(FORECAST_NAMES, (v, 1.0 - v), strict=True))
+        return dict(zip(FORECAST_NAMES, state.updater.stack[MIXTURE:FORECAST_LOSS].tolist(), strict=True))
 
     def _run_facts(self) -> dict[str, Any]:
         return {"members": count_member_errors(self._require_fitted())}

@@ -2,7 +2,7 @@
 
 From rows that are scaled by the stream so far (core/column_scaling.py) learn
 
-    AROW           r = 0.2/K for K classes; its last weights and their mean
+    AROW           r = 0.2/K for K classes, by the weight of the example; its last weights and their mean
     LOGISTIC       AdaGrad on the logistic loss, rate 1.5·√(K/2); the mean of its weights
     DISCRIMINANT   with T_jc = Σ x̃_j over class c, Q_j = Σ x̃_j², m_jc = T_jc/(n_c + 1) and
                    V_j = max(Q_j − Σ_c T_jc²/n_c, Q_j/100) + 0.1:  score_c = Σ_j (x̃_j − m_jc/2)·m_jc·n/V_j
@@ -54,13 +54,14 @@ from novikoff.core.column_scaling import (
     write_row,
 )
 from novikoff.core.stacking import (
+    LEAST_WEIGHT,
     PRIOR_PRECISION,
     bound_forecast,
     forget,
     invert,
     move_weights,
     next_inverse,
-    next_mixture,
+    next_weights,
 )
 from novikoff.core.updaters.base import effective_sq_norm, final_bias, final_weight, predicted_score, score, update
 from novikoff.data.rows import Rows, row_sq_norm
@@ -79,11 +80,11 @@ SQUARES, NEGATIVE_SUM = N_STATISTICS, N_STATISTICS + 1
 AROW_MEAN, AROW_LAST, LOGISTIC_MEAN, DISCRIMINANT_SCORE, LOGISTIC_LAST, DRIFT_LAST = 0, 1, 2, 3, 4, 5
 N_SCORES = 6
 N_FEATURES, BIAS = 4, 4
-# Entries of `stack`: v; the losses of the two forecasts; the size of the bias feature of the first
+# Entries of `stack`: v and u; the losses of the two forecasts; the size of the bias feature of the first
 # two of several classes (stacked_learners_multiclass.py); the mistakes of each member; the sums of the squares of the
 # scores that are features; the weights and the precision of the two forecasts, the first with its inverse; the step at
 # which that is computed next.
-MIXTURE, FORECAST_LOSS, DRIFT_LOSS, BIAS_FEATURE, ERRORS, SCORE_SQUARES = 0, 1, 2, 5, 6, 10
+MIXTURE, FORECAST_LOSS, DRIFT_LOSS, BIAS_FEATURE, ERRORS, SCORE_SQUARES = 0, 2, 3, 6, 7, 11
 LIKELIHOODS = 2
 """How far the product of likelihoods, which is not yet in a loss, is behind that loss."""
 FORECAST_WEIGHTS = SCORE_SQUARES + N_FEATURES
@@ -141,7 +142,8 @@ def stack_is_valid(arrays: Any, _: Any) -> bool:
     weights = np.concatenate([stack[FORECAST_WEIGHTS:FORECAST_PRECISION], stack[DRIFT_WEIGHTS:DRIFT_PRECISION]])
     precisions = np.concatenate([stack[FORECAST_PRECISION:DRIFT_WEIGHTS], stack[DRIFT_PRECISION:NEXT_INVERSE]])
     limits = (
-        (stack[MIXTURE : MIXTURE + 1], 0.0, 1.0),
+        (stack[MIXTURE:FORECAST_LOSS], LEAST_WEIGHT, 1.0),
+        (stack[MIXTURE : MIXTURE + 1] + stack[MIXTURE + 1 : FORECAST_LOSS], 1.0 - 1e-9, 1.0 + 1e-9),
         (stack[BIAS_FEATURE : BIAS_FEATURE + 1], 0.0, 0.5),
         (counts, 0.0, MAX_COUNT),
         (losses, 0.0, INFINITY),
@@ -188,7 +190,7 @@ def build_stacked_learners(slots: int, dtype: Any, *, bias: bool, share: float) 
         share=share,
     )
     empty.weights[:] = empty.fresh
-    empty.stack[MIXTURE] = 0.5
+    empty.stack[MIXTURE], empty.stack[MIXTURE + 1] = 0.5, 0.5
     for entry in (FORECAST_LOSS + LIKELIHOODS, DRIFT_LOSS + LIKELIHOODS):
         empty.stack[entry] = 1.0
     for entry in (FORECAST_WEIGHTS + AROW_MEAN, FORECAST_WEIGHTS + LOGISTIC_MEAN, DRIFT_WEIGHTS):
@@ -293,9 +295,9 @@ def _score_stacked_learners(updater: StackedLearners, rows: Rows, i: int) -> tup
     side = 1.0 if notes[SCORES + DRIFT_LAST] >= 0.0 else -1.0
     drift_log_odds = stack[DRIFT_WEIGHTS] * side + stack[DRIFT_WEIGHTS + 1]
     notes[FORECAST], notes[DRIFT_FORECAST] = sigmoid(log_odds), sigmoid(drift_log_odds)
-    v = stack[MIXTURE]
-    positive = v * bound_forecast(sigmoid(log_odds), 2.0) + (1.0 - v) * bound_forecast(sigmoid(drift_log_odds), 2.0)
-    negative = v * bound_forecast(sigmoid(-log_odds), 2.0) + (1.0 - v) * bound_forecast(sigmoid(-drift_log_odds), 2.0)
+    v, u = stack[MIXTURE], stack[MIXTURE + 1]
+    positive = v * bound_forecast(sigmoid(log_odds), 2.0) + u * bound_forecast(sigmoid(drift_log_odds), 2.0)
+    negative = v * bound_forecast(sigmoid(-log_odds), 2.0) + u * bound_forecast(sigmoid(-drift_log_odds), 2.0)
     return math.log(positive / negative), sq_norm + updater.bias * updater.bias
 
 
@@ -318,7 +320,8 @@ def update_mixture(u: StackedLearners, p: float, q: float) -> None:
     """Learn a label to which the two forecasts gave the probabilities p and q, which are not below ε."""
     add_log_loss(u.stack, FORECAST_LOSS, p)
     add_log_loss(u.stack, DRIFT_LOSS, q)
-    u.stack[MIXTURE] = next_mixture(u.stack[MIXTURE], p, q, u.share)
+    v, other = next_weights(u.stack[MIXTURE], u.stack[MIXTURE + 1], p, q, u.share)
+    u.stack[MIXTURE], u.stack[MIXTURE + 1] = v, other
 
 
 @compiled
@@ -435,9 +438,9 @@ def uncentred_sq_norm(u: StackedLearners) -> float:
 
 @compiled
 def passive_aggressive_step(margin: float, sq_norm: float, weight: float) -> float:
-    """Return τ of PA-I for the hinge loss at this margin."""
+    """Return τ of PA-I for the hinge loss at this margin: a weight multiplies the loss, and with it C."""
     loss = 1.0 - margin
-    return weight * min(MAX_STEP, loss / sq_norm) if loss > 0.0 and sq_norm > 0.0 else 0.0
+    return min(weight * MAX_STEP, loss / sq_norm) if loss > 0.0 and sq_norm > 0.0 else 0.0
 
 
 class MemberSteps(NamedTuple):
@@ -467,8 +470,8 @@ def step_members(u: StackedLearners, j: int, x: float, uncentred: float, steps: 
 def update_members(u: StackedLearners, y: float, weight: float) -> None:
     """Learn the row that was scaled and scored last."""
     notes, t, scaler = u.notes, u.totals[N_ROWS], scaler_view(u)
-    arow_gradient = weight * max(0.0, 1.0 - y * notes[SCORES + AROW_LAST])
-    beta = 1.0 / (notes[SCORE_VARIANCE] + 0.5 * AROW_R) if arow_gradient > 0.0 else 0.0
+    arow_gradient = max(0.0, 1.0 - y * notes[SCORES + AROW_LAST])
+    beta = 1.0 / (notes[SCORE_VARIANCE] + 0.5 * AROW_R / weight) if arow_gradient > 0.0 else 0.0
     steps = MemberSteps(
         y * beta * arow_gradient,
         beta,

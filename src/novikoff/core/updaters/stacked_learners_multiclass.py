@@ -196,13 +196,13 @@ def _score_example_stacked_learners(
         scores[1] += bias
     forecast = notes[stride * FORECAST_COLUMN :]
     write_softmax(scores, n_columns, forecast)
-    v, chosen = stack[MIXTURE], argmax(notes[stride * DRIFT_LAST :], n_columns)
+    v, u, chosen = stack[MIXTURE], stack[MIXTURE + 1], argmax(notes[stride * DRIFT_LAST :], n_columns)
     for c in range(n_columns):
         scores[c] = drift_log_odds(updater, c, chosen)
     write_softmax(scores, n_columns, scores)
     for c in range(n_columns):
         p, q = bound_forecast(forecast[c], float(n_columns)), bound_forecast(scores[c], float(n_columns))
-        scores[c] = math.log(v * p + (1.0 - v) * q)
+        scores[c] = math.log(v * p + u * q)
 
 
 @compiled
@@ -292,12 +292,15 @@ def update_class_forecasts(
     """Learn class y in both forecasts and in their mixture."""
     stack, forecast, count = u.stack, notes[stride * FORECAST_COLUMN :], float(n_columns)
     chosen, h = argmax(notes[stride * DRIFT_LAST :], n_columns), stack[BIAS_FEATURE]
-    total, log_odds_of_y = 0.0, math.exp(drift_log_odds(u, y, chosen))
+    largest, total = -math.inf, 0.0
     for c in range(n_columns):
-        total += math.exp(drift_log_odds(u, c, chosen))
-    q = log_odds_of_y / total
-    q_chosen = math.exp(drift_log_odds(u, chosen, chosen)) / total
-    q_first, q_second = math.exp(drift_log_odds(u, 0, chosen)) / total, math.exp(drift_log_odds(u, 1, chosen)) / total
+        largest = max(largest, drift_log_odds(u, c, chosen))
+    for c in range(n_columns):
+        total += math.exp(drift_log_odds(u, c, chosen) - largest)
+    q = math.exp(drift_log_odds(u, y, chosen) - largest) / total
+    q_chosen = math.exp(drift_log_odds(u, chosen, chosen) - largest) / total
+    q_first = math.exp(drift_log_odds(u, 0, chosen) - largest) / total
+    q_second = math.exp(drift_log_odds(u, 1, chosen) - largest) / total
     update_mixture(u, bound_forecast(forecast[y], count), bound_forecast(q, count))
 
     gradient, precision = u.notes[GRADIENT : GRADIENT + 5], stack[FORECAST_PRECISION:FORECAST_INVERSE]
@@ -354,10 +357,10 @@ def update_arow_columns(
     u: StackedLearners, stride: int, n_columns: int, y: int, weight: float, scores: NDArray[np.float64]
 ) -> None:
     rival = highest_rival(scores, n_columns, y)
-    gradient = weight * max(0.0, 1.0 - (scores[y] - scores[rival]))
+    gradient = max(0.0, 1.0 - (scores[y] - scores[rival]))
     if gradient > 0.0:
         v = score_variance(u, stride, y) + score_variance(u, stride, rival)
-        beta, power = 1.0 / (v + AROW_R / n_columns), arow_power(u.totals[N_ROWS])
+        beta, power = 1.0 / (v + AROW_R / n_columns / weight), arow_power(u.totals[N_ROWS])
         bias = u.bias * u.notes[FACTOR]
         for k in range(int(u.notes[N_VISITED])):
             base, x = int(u.example_slots[k]) * stride, u.example[k, VALUE]
