@@ -635,7 +635,7 @@ def list_differences(state: Any, reference: ReferenceAuto | ReferenceClasses) ->
         *chain(*forecasts.precision, *forecasts.inverse),
         *forecasts.drift_weights, *forecasts.drift_precision, forecasts.next_inverse,
     ]  # fmt: skip
-    parts = {
+    parts: dict[str, tuple[Any, Any]] = {
         "weights": (weights, expected[..., :5]),
         "sums": (sums, expected[..., 5:]),
         "statistics": (updater.statistics[:width], statistics),
