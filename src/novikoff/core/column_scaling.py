@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from novikoff._compiled.jit import compiled
+from novikoff._compiled.jit import compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.data.rows import Rows, end_term, first_term, weight_slot
 from novikoff.schema import FEATURES, INFINITY, MAX_COUNT, ArraySpec, Constraint, InRange, NotNaN
@@ -33,8 +33,8 @@ N_STATISTICS = 5
 N_ROWS, SQ_LENGTHS, UNCENTRED_SQ_LENGTHS, N_DENSE = 0, 1, 2, 3
 N_TOTALS = 4
 # Notes on the row that was scaled last.
-N_VISITED, FACTOR, SQ_LENGTH, UNCENTRED_FACTOR, UNCENTRED_SQ_LENGTH, DENSE_CHANGED, BY_ROWS = range(7)
-N_ROW_NOTES = 7
+N_VISITED, FACTOR, SQ_LENGTH, UNCENTRED_FACTOR, UNCENTRED_SQ_LENGTH, DENSE_CHANGED = range(6)
+N_ROW_NOTES = 6
 # Numbers of a visited column in the buffer of a row: x, 0 where the row has none; x̂; x·n/Σ|x|; |x − μ| or NOT_DENSE.
 # Learners scale the second and the third in place.
 RAW, VALUE, UNCENTRED, COLUMN_DEVIATION = 0, 1, 2, 3
@@ -72,56 +72,81 @@ def clip(x: float, limit: float) -> float:
 
 
 @compiled
-def write_column(s: ColumnScaler, at: int, j: int, x: float, n: float, uncentred: float) -> float:
-    """Write the column in slot j, which has n non-zeros, as the visited column number `at`; return x̂."""
-    t = s.totals[N_ROWS] + 1.0
-    since = s.statistics[j, DENSE_SINCE]
-    value, deviation = clip(uncentred, MAX_ABS_VALUE), NOT_DENSE
-    if n >= (0.4 * (t + 2.0) if since > 0.0 else 0.5 * (t + 1.0)):
-        difference = centre(x, (s.statistics[j, TOTAL] + x) * s.notes[BY_ROWS])
-        deviation = abs(difference)
-        total, rows = deviation, 1.0
-        if since > 0.0:
-            total, rows = s.statistics[j, DEVIATIONS] + deviation, t - since + 1.0
-        value = clip(difference * rows / total, MAX_ABS_VALUE) if deviation > 0.0 else 0.0
-    if (deviation >= 0.0) != (since > 0.0):
-        s.notes[DENSE_CHANGED] = 1.0
-    s.slots[at], s.row[at, RAW], s.row[at, UNCENTRED] = j, x, uncentred
-    s.row[at, VALUE], s.row[at, COLUMN_DEVIATION] = value, deviation
-    return value
+def list_columns(s: ColumnScaler, rows: Rows, i: int) -> int:
+    """Write the slots and the values of the visited columns of row i to the buffers, in the order of the slots, which
+    need not be that of the row; return their number."""
+    n, last, is_sorted, n_dense = 0, -1, True, int(s.totals[N_DENSE])
+    for k in range(first_term(rows, i), end_term(rows, i)):
+        j = weight_slot(rows, i, k)
+        s.slots[n], s.row[n, RAW] = j, np.float64(rows.values[k])
+        is_sorted &= j > last
+        n, last = n + 1, j
+    if not is_sorted:
+        sort_columns(s, n)
+    at, n_absent = 0, 0
+    for d in range(n_dense):
+        while at < n and s.slots[at] < s.dense_slots[d]:
+            at += 1
+        n_absent += int(at == n or s.slots[at] != s.dense_slots[d])
+    # Absent columns are inserted from the end.
+    read, write, d = n - 1, n + n_absent - 1, n_dense - 1
+    while write > read:
+        if read >= 0 and s.slots[read] >= s.dense_slots[d]:
+            d -= int(s.slots[read] == s.dense_slots[d])
+            s.slots[write], s.row[write, RAW] = s.slots[read], s.row[read, RAW]
+            read -= 1
+        else:
+            s.slots[write], s.row[write, RAW] = s.dense_slots[d], 0.0
+            d -= 1
+        write -= 1
+    return n + n_absent
+
+
+@compiled_not_inlined
+def sort_columns(s: ColumnScaler, n: int) -> None:
+    """Sort the first n columns in the buffers by their slots: a Shell sort."""
+    gap = 1
+    while gap < n // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(gap, n):
+            slot, x, at = s.slots[k], s.row[k, RAW], k
+            while at >= gap and s.slots[at - gap] > slot:
+                s.slots[at], s.row[at, RAW] = s.slots[at - gap], s.row[at - gap, RAW]
+                at -= gap
+            s.slots[at], s.row[at, RAW] = slot, x
+        gap //= 3
 
 
 @compiled
 def write_row(s: ColumnScaler, rows: Rows, i: int) -> None:
     """Write the visited columns of row i to the buffers, in the order of their slots; note the factors that scale them,
     and what they add to the totals."""
-    t, at, sq_length, uncentred_sq_length = s.totals[N_ROWS] + 1.0, 0, 0.0, 0.0
-    dense, n_dense = 0, int(s.totals[N_DENSE])
-    s.notes[BY_ROWS], s.notes[DENSE_CHANGED] = 1.0 / t, 0.0
-    for k in range(first_term(rows, i), end_term(rows, i)):
-        j, x = weight_slot(rows, i, k), np.float64(rows.values[k])
-        while dense < n_dense and int(s.dense_slots[dense]) < j:
-            absent = int(s.dense_slots[dense])
-            value = write_column(s, at, absent, 0.0, s.statistics[absent, COUNT], 0.0)
-            sq_length += value * value
-            at, dense = at + 1, dense + 1
-        dense += int(dense < n_dense and int(s.dense_slots[dense]) == j)
-        n = s.statistics[j, COUNT] + 1.0
-        uncentred = x * n / (s.statistics[j, TOTAL_ABS] + abs(x))
-        value = write_column(s, at, j, x, n, uncentred)
+    t, sq_length, uncentred_sq_length, changed = s.totals[N_ROWS] + 1.0, 0.0, 0.0, False
+    by_t, n_visited, enough, least = 1.0 / t, list_columns(s, rows, i), 0.5 * (t + 1.0), 0.4 * (t + 2.0)
+    for k in range(n_visited):
+        j, x = int(s.slots[k]), s.row[k, RAW]
+        n, since = s.statistics[j, COUNT] + (1.0 if x != 0.0 else 0.0), s.statistics[j, DENSE_SINCE]
+        uncentred = x * n / (s.statistics[j, TOTAL_ABS] + abs(x)) if x != 0.0 else 0.0
+        value, deviation = uncentred, NOT_DENSE
+        if n >= (least if since > 0.0 else enough):
+            difference = centre(x, (s.statistics[j, TOTAL] + x) * by_t)
+            deviation = abs(difference)
+            total, rows_since = deviation, 1.0
+            if since > 0.0:
+                total, rows_since = s.statistics[j, DEVIATIONS] + deviation, t - since + 1.0
+            value = difference * rows_since / total if deviation > 0.0 else 0.0
+        value = clip(value, MAX_ABS_VALUE)
+        changed |= (deviation >= 0.0) != (since > 0.0)
+        s.row[k, UNCENTRED], s.row[k, VALUE], s.row[k, COLUMN_DEVIATION] = uncentred, value, deviation
         sq_length += value * value
         uncentred_sq_length += uncentred * uncentred
-        at += 1
-    for d in range(dense, n_dense):
-        absent = int(s.dense_slots[d])
-        value = write_column(s, at, absent, 0.0, s.statistics[absent, COUNT], 0.0)
-        sq_length += value * value
-        at += 1
 
     factor = mean_length_factor(s.totals[SQ_LENGTHS] + sq_length, t)
     uncentred_factor = mean_length_factor(s.totals[UNCENTRED_SQ_LENGTHS] + uncentred_sq_length, t)
-    s.notes[N_VISITED], s.notes[FACTOR], s.notes[SQ_LENGTH] = at, factor, sq_length
+    s.notes[N_VISITED], s.notes[FACTOR], s.notes[SQ_LENGTH] = n_visited, factor, sq_length
     s.notes[UNCENTRED_FACTOR], s.notes[UNCENTRED_SQ_LENGTH] = uncentred_factor, uncentred_sq_length
+    s.notes[DENSE_CHANGED] = 1.0 if changed else 0.0
 
 
 @compiled

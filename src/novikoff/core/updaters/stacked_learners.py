@@ -102,7 +102,9 @@ FORECAST, DRIFT_FORECAST = FEATURE_VALUES + 5, FEATURE_VALUES + 6
 SCORE_VARIANCE = DRIFT_FORECAST + 1
 GRADIENT = SCORE_VARIANCE + 1
 FACTORS = GRADIENT + 5
-N_NOTES = FACTORS + 25
+PAUSED = FACTORS + 25
+"""The last note: 1 while the forecasts don't learn, in later passes, whose labels the members have seen. Not saved."""
+N_NOTES = PAUSED + 1
 
 AROW_R, LOGISTIC_RATE = 0.2, 1.5
 LEAST_LIKELIHOOD = 1e-200
@@ -368,16 +370,10 @@ def learn_drift_forecast(
 
 
 @compiled
-def update_stack(u: StackedLearners, y: float, weight: float) -> None:
-    """Learn the label of the row that was scored last in both forecasts and in the mixture."""
+def learn_forecasts(u: StackedLearners, positive: float, side: float, weight: float) -> None:
+    """Take the steps of both forecasts for a label, 1 or 0; `side` is the label that DRIFT predicts."""
     stack, notes = u.stack, u.notes
-    p, q, positive = notes[FORECAST], notes[DRIFT_FORECAST], 1.0 if y > 0.0 else 0.0
-    side = 1.0 if notes[SCORES + DRIFT_LAST] >= 0.0 else -1.0
-    stack[ERRORS + AROW] += y * notes[SCORES + AROW_MEAN] < 0.0
-    stack[ERRORS + LOGISTIC] += y * notes[SCORES + LOGISTIC_MEAN] < 0.0
-    stack[ERRORS + DISCRIMINANT] += y * notes[SCORES + DISCRIMINANT_SCORE] < 0.0
-    stack[ERRORS + DRIFT] += y * side < 0.0
-    update_mixture(u, bound_forecast(p if y > 0.0 else 1.0 - p, 2.0), bound_forecast(q if y > 0.0 else 1.0 - q, 2.0))
+    p, q = notes[FORECAST], notes[DRIFT_FORECAST]
     precision = stack[FORECAST_PRECISION:FORECAST_INVERSE]
     features, slope = notes[FEATURE_VALUES : FEATURE_VALUES + 5], weight * (p * (1.0 - p))
     forget(precision, 5, forecast_memory(u.totals[N_ROWS] + 1.0))
@@ -388,6 +384,21 @@ def update_stack(u: StackedLearners, y: float, weight: float) -> None:
     move_forecast(u)
     slope = weight * (q * (1.0 - q))
     learn_drift_forecast(stack, weight * (positive - q) * side, weight * (positive - q), slope, slope * side, slope)
+
+
+@compiled
+def update_stack(u: StackedLearners, y: float, weight: float) -> None:
+    """Learn the label of the row that was scored last in both forecasts and in the mixture."""
+    stack, notes = u.stack, u.notes
+    p, q, positive = notes[FORECAST], notes[DRIFT_FORECAST], 1.0 if y > 0.0 else 0.0
+    side = 1.0 if notes[SCORES + DRIFT_LAST] >= 0.0 else -1.0
+    stack[ERRORS + AROW] += y * notes[SCORES + AROW_MEAN] < 0.0
+    stack[ERRORS + LOGISTIC] += y * notes[SCORES + LOGISTIC_MEAN] < 0.0
+    stack[ERRORS + DISCRIMINANT] += y * notes[SCORES + DISCRIMINANT_SCORE] < 0.0
+    stack[ERRORS + DRIFT] += y * side < 0.0
+    update_mixture(u, bound_forecast(p if y > 0.0 else 1.0 - p, 2.0), bound_forecast(q if y > 0.0 else 1.0 - q, 2.0))
+    if notes[PAUSED] == 0.0:
+        learn_forecasts(u, positive, side, weight)
     for k in range(N_FEATURES):
         stack[SCORE_SQUARES + k] += notes[SCORES + k] * notes[SCORES + k]
 

@@ -63,6 +63,7 @@ from novikoff.core.updaters.stacked_learners import (
     MIXTURE,
     N_FEATURES,
     N_SCORES,
+    PAUSED,
     SCORE_SQUARES,
     SQUARES,
     VARIANCE,
@@ -303,6 +304,8 @@ def update_class_forecasts(
     q_second = math.exp(drift_log_odds(u, 1, chosen) - largest) / total
     update_mixture(u, bound_forecast(forecast[y], count), bound_forecast(q, count))
 
+    if u.notes[PAUSED] != 0.0:
+        return
     gradient, precision = u.notes[GRADIENT : GRADIENT + 5], stack[FORECAST_PRECISION:FORECAST_INVERSE]
     forget(precision, 5, forecast_memory(u.totals[N_ROWS] + 1.0))
     bias_mean, bias_square = 0.0, 0.0
