@@ -118,7 +118,8 @@ class Scaling:
             return Column(j, x, clip(in_units, 4.0), in_units, None)
         mean = (self.total[j] + x) * (1.0 / t)
         difference = x - mean
-        if abs(difference) <= 2.0**-30 * abs(mean):
+        missing = x == 0.0 and self.count[j] == self.t
+        if missing or abs(difference) <= 2.0**-30 * abs(mean):
             return Column(j, x, 0.0, in_units, 0.0)
         rows = t - self.dense_since.get(j, t) + 1
         total = self.deviations[j] + abs(difference)
@@ -310,8 +311,11 @@ class ReferenceAuto:
         self.negative_sums: dict[int, float] = defaultdict(float)
         self.mistakes = 0
 
-    def learn(self, x: dict[int, float], y: float, weight: float = 1.0) -> float:
-        """Learn one example and return its score before that, the log-odds of label +1."""
+    def learn(self, x: dict[int, float], y: float, weight: float = 1.0, *, later_pass: bool = False) -> float:
+        """Learn one example and return its score before that, the log-odds of label +1.
+
+        In a later pass the forecasts don't learn: the members have seen the label.
+        """
         row, forecasts = self.scaling.scale(x), self.forecasts
         scores, variance = self.score_members(row)
         features = self.features(scores)
@@ -322,11 +326,12 @@ class ReferenceAuto:
         said = (scores.arow_mean, scores.logistic_mean, scores.discriminant, side)
         forecasts.errors = [n + (y * s < 0.0) for n, s in zip(forecasts.errors, said, strict=True)]
         forecasts.learn_mixture([bounded(one if y > 0.0 else 1.0 - one, 2) for one in (p, q)])
-        slope, missing = weight * (p * (1.0 - p)), weight * ((y > 0.0) - p)
-        curvature = [[slope * features[r] * features[c] for c in range(r + 1)] for r in range(5)]
-        forecasts.learn_scores(self.scaling.t + 1, curvature, [missing * feature for feature in features])
-        slope, missing = weight * (q * (1.0 - q)), weight * ((y > 0.0) - q)
-        forecasts.learn_drift((missing * side, missing), (slope, slope * side, slope))
+        if not later_pass:
+            slope, missing = weight * (p * (1.0 - p)), weight * ((y > 0.0) - p)
+            curvature = [[slope * features[r] * features[c] for c in range(r + 1)] for r in range(5)]
+            forecasts.learn_scores(self.scaling.t + 1, curvature, [missing * feature for feature in features])
+            slope, missing = weight * (q * (1.0 - q)), weight * ((y > 0.0) - q)
+            forecasts.learn_drift((missing * side, missing), (slope, slope * side, slope))
         for k, s in enumerate(scores.features()):
             forecasts.score_squares[k] += s * s
         self.step(row, scores, variance, y, weight)
@@ -443,7 +448,7 @@ class ReferenceClasses:
         self.known = 0
         self.mistakes = 0
 
-    def learn(self, x: dict[int, float], y: int, weight: float = 1.0) -> list[float]:
+    def learn(self, x: dict[int, float], y: int, weight: float = 1.0, *, later_pass: bool = False) -> list[float]:
         """Learn one example; return the log-probabilities of the classes before that, with its own."""
         known, classes = self.known, max(self.known, y + 1)
         self.known = classes
@@ -463,6 +468,7 @@ class ReferenceClasses:
             self.forecasts.errors[k] += y >= known or highest(member) != y
         if y < known:
             self.forecasts.learn_mixture([bounded(p[y], classes), bounded(q[y], classes)])
+        if y < known and not later_pass:
             self.learn_scores(features, p, y, weight)
             self.learn_drift(highest([s.drift for s in scores]), q, y, weight)
         for k in range(FEATURES):

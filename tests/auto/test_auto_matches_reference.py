@@ -131,11 +131,41 @@ def to_list(scores: Any) -> list[list[float]]:
     return [list(map(float, row)) for row in scores]
 
 
-def test_passes_continue_with_the_totals_of_the_last() -> None:
-    X, y, _ = draw_stream(5, 120, 2)
-    model, reference = BinaryAuto(shuffle=False, passes=3).fit(X, y), ReferenceAuto()
-    for _ in range(3):
-        for x, label in zip(X, y, strict=True):
-            reference.learn(terms(x), 1.0 if label else -1.0)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_forecasts_learn_in_the_first_pass_only(classes: int) -> None:
+    X, y, _ = draw_stream(5, 120, classes)
+    learner = BinaryAuto(shuffle=False, passes=3)
+    model = (learner if classes == 2 else Kesler(learner)).fit(X, y)
+    reference: Any = ReferenceAuto() if classes == 2 else ReferenceClasses()
+    reference.known = classes  # fit knows all labels from the start
+    for number in range(3):
+        for x, label in zip(X, y.tolist(), strict=True):
+            target = label if classes == 3 else 2.0 * label - 1.0
+            reference.learn(terms(x), target, later_pass=number > 0)
     assert reference.scaling.t == 360
     assert list_differences(model._state, reference) == []
+    model.partial_fit(X, y)  # the forecasts go on
+    for x, label in zip(X, y.tolist(), strict=True):
+        reference.learn(terms(x), label if classes == 3 else 2.0 * label - 1.0)
+    assert list_differences(model._state, reference) == []
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_columns_in_any_order_equal_the_reference_to_the_last_bit(classes: int) -> None:
+    """Features of a dictionary are in the order of its keys; their columns in the order of their arrival."""
+    X, y, _ = draw_stream(6, 200, classes)
+    draw, model = np.random.default_rng(0), Auto(fixed_share=SHARE)
+    two, many, columns = ReferenceAuto(share=SHARE), None, dict[str, int]()
+    for x, label in zip(X, y.tolist(), strict=True):
+        example = {f"f{j}": float(x[j]) for j in draw.permutation(len(x)).tolist() if x[j] != 0.0}
+        for name in example:
+            columns.setdefault(name, len(columns))
+        row = {columns[name]: value for name, value in example.items()}
+        many = with_third_class(two) if many is None and label == 2 else many
+        if many is None:
+            two.learn(row, 2.0 * label - 1.0)
+        else:
+            many.learn(row, label)
+        model.learn_one(example, "abc"[label])
+    assert (many is not None) == (classes == 3)
+    assert list_differences(model._model._state, two if many is None else many) == []
