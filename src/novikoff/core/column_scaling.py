@@ -7,7 +7,8 @@ For row t, with statistics that include it, n the number of non-zeros of a colum
     all              x̂ is clipped to ±4, then x̃ = x̂·√(t/ΣΣx̂²): rows have a mean squared length of 1
 
 A column becomes dense where n ≥ (t + 1)/2, and ceases to be dense where n < 0.4·(t + 2). A row without a value for a
-dense column has one all the same, (0 − μ)/s: a *visited* column is a column of the row or a dense one.
+dense column has one all the same, (0 − μ)/s: a *visited* column is a column of the row or a dense one. But where a
+column had a value in all rows before, its first 0 is taken as a missing value: x̂ = 0, that of the mean.
 
 Learners that must not be centred take x·n/Σ|x| of all columns, scaled by a √(t/ΣΣ) of its own, without clipping.
 
@@ -130,7 +131,8 @@ def write_row(s: ColumnScaler, rows: Rows, i: int) -> None:
         uncentred = x * n / (s.statistics[j, TOTAL_ABS] + abs(x)) if x != 0.0 else 0.0
         value, deviation = uncentred, NOT_DENSE
         if n >= (least if since > 0.0 else enough):
-            difference = centre(x, (s.statistics[j, TOTAL] + x) * by_t)
+            is_missing = x == 0.0 and n == t - 1.0
+            difference = 0.0 if is_missing else centre(x, (s.statistics[j, TOTAL] + x) * by_t)
             deviation = abs(difference)
             total, rows_since = deviation, 1.0
             if since > 0.0:
