@@ -45,9 +45,11 @@ def predict_scores(train: list[str], y: Any, test: list[str], *options: str) -> 
 
 
 def predict_probabilities(train: list[str], y: Any, test: list[str], *options: str) -> Any:
-    """Return the probability of each class for each row of the test part."""
+    """Return the probability of each class for each row of the test part; the options contain --probabilities, which a
+    saved model does not remember."""
     said = _run_one_pass([f"{label + 1}{row}" for label, row in zip(y, train, strict=True)], test, "-p", *options)
-    return np.array([[float(pair.partition(":")[2]) for pair in line.split()] for line in said])
+    found = np.array([[float(pair.partition(":")[2]) for pair in line.split()] for line in said])
+    return found / found.sum(axis=1, keepdims=True)
 
 
 def measure_progressive_loss(train: list[str], y: Any, *options: str) -> float:
@@ -71,6 +73,7 @@ def _run_one_pass(train: list[str], test: list[str], wanted: str, *options: str)
         data.write_text("\n".join(train) + "\n")
         run_python("-m", "vowpalwabbit", "-d", data, "-f", model, "--quiet", *options)
         data.write_text("\n".join(test) + "\n")
-        run_python("-m", "vowpalwabbit", "-d", data, "-t", "-i", model, wanted, said, "--quiet")
+        again = [option for option in options if option == "--probabilities"]
+        run_python("-m", "vowpalwabbit", "-d", data, "-t", "-i", model, wanted, said, "--quiet", *again)
         lines = said.read_text().split("\n")
         return lines[: len(test)]

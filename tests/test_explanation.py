@@ -23,7 +23,10 @@ from novikoff import (
     QueryRanking,
     explain,
 )
-from novikoff.core.updaters.weighted_majority import OUTVOTED_SHARE
+from novikoff.base.internals import require_state
+from novikoff.core.calibration import sigmoid
+from novikoff.core.stacking import bound_forecast
+from novikoff.core.updaters.stacked_learners import BIAS, FORECAST_LOSS, FORECAST_WEIGHTS, MIXTURE
 from tests.helpers.learners import ALL_LEARNERS, clip_to_range, make_learner
 from tests.helpers.multiclass_schemes import SCHEMES, draw_examples, draw_labelled, make_scheme
 
@@ -115,22 +118,58 @@ def test_several_classes_are_explained_against_the_highest_rival() -> None:
         assert explain(model, x, label=order[2]).against == order[0]
 
 
-def test_auto_is_explained_by_its_members() -> None:
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("bias", [True, False])
+def test_auto_is_explained_by_its_members_and_forecasts(dtype: Any, bias: bool) -> None:
+    """Some columns are dense, one is not; both forecasts have some weight."""
     X, y = draw_examples(5, 300, 6, 2)
-    model = Auto().fit(X * [1.0, 100.0, 1e-3, 1.0, 1.0, 1.0], y)
-    for x in X[:30] * [1.0, 100.0, 1e-3, 1.0, 1.0, 1.0]:
+    X[:, 2] *= np.arange(300) % 4 == 0
+    X = (X * [1.0, 100.0, 1e-3, 1.0, 1.0, 1.0] + [0.0, 500.0, 0.0, 0.0, 0.0, 0.0]).astype(dtype)
+    model = Auto(fit_intercept=bias, shuffle=False).fit(X, y)
+    stack = require_state(model._model).updater.stack
+    stack[MIXTURE:FORECAST_LOSS] = 0.7, 0.3
+    weights, bias_weight = model.forecast_weights_, stack[FORECAST_WEIGHTS + BIAS]
+    for x in X[::7]:
         found = explain(model, x)
         check_sum(found, model.score_one(x))
-        side = [member for member in found.members if member.counts]
-        total = sum(m.vote * m.score for m in found.members)
-        outvoted = -OUTVOTED_SHARE * total  # the side with more votes has the smaller sum
-        assert found.score == pytest.approx(total if total * side[0].score > 0.0 else outvoted, rel=1e-12)
-        assert sum(m.vote for m in side) >= 0.5 * sum(m.vote for m in found.members)
+        assert [m.name for m in found.members] == ["arow, mean", "arow, last", "logistic, mean", "discriminant"]
+        scores, drift = found.forecasts
+        assert (scores.name, scores.weight) == ("scores", weights["scores"])
+        assert (drift.name, drift.weight) == ("drift", weights["drift"])
+        parts = [bias_weight, *(m.weight * m.score for m in found.members)]
+        assert scores.log_odds == pytest.approx(math.fsum(parts), abs=1e-12 * math.fsum(map(abs, parts)))
+        mean = math.fsum(f.weight * bound_forecast.function(sigmoid.function(f.log_odds), 2.0) for f in found.forecasts)
+        assert found.probability == pytest.approx(mean, rel=1e-12)
+        assert found.probability == model.predict_proba(x[None])[0, 1]
 
 
-def test_auto_with_more_classes_says_that_it_votes() -> None:
+def test_an_explanation_of_auto_for_the_other_class_has_all_signs_turned() -> None:
+    X, y = draw_examples(5, 200, 6, 2)
+    model = Auto().fit(X, y)
+    for x in X[:10]:
+        found, turned = explain(model, x), explain(model, x, label=0)
+        assert (turned.label, turned.against) == (0, 1)
+        assert (turned.score, turned.bias) == (-found.score, -found.bias)
+        assert [(m.name, m.weight, -m.score) for m in turned.members] == found.members
+        assert [(f.name, f.weight, -f.log_odds) for f in turned.forecasts] == found.forecasts
+        assert turned.probability == 1.0 - found.probability  # type: ignore[operator]
+        assert set(turned.to_dict()) >= {"members", "forecasts", "probability"}
+
+
+def test_the_contributions_of_auto_are_those_of_its_forecast_from_the_scores() -> None:
+    """A contribution is what the column adds to the features, none of which is clipped here."""
+    X, y = draw_examples(6, 500, 4, 2)
+    model = Auto().fit(X, y)
+    found = explain(model, X[0])
+    largest = found.contributions[0]
+    assert largest.contribution * model.coef_[0, int(largest.feature)] * largest.value > 0.0
+    ratios = [c.weight / model.coef_[0, int(c.feature)] for c in found.contributions]
+    assert ratios == pytest.approx([1.0] * len(ratios), rel=0.2)
+
+
+def test_auto_with_more_classes_says_that_its_scores_are_no_sums() -> None:
     X, y = draw_examples(5, 60, 6, 4)
-    with pytest.raises(InputError, match="by a vote of four learners"):
+    with pytest.raises(InputError, match="combines learners by their probabilities for more than two classes"):
         explain(Auto().fit(X, y), X[0])
 
 

@@ -179,7 +179,7 @@ def test_a_cluster_uses_arow_by_default() -> None:
             THREE,
             "code has no meaning for one-vs-all: leave it out",
         ),
-        (ModelSettings(None, {"beta": 0.5}, "all-vs-all"), THREE, "beta is for learner auto"),
+        (ModelSettings(None, {"fixed_share": 0.01}, "all-vs-all"), THREE, "fixed_share is for learner auto"),
         (ModelSettings(None, {"l2": 0.5}, "bagging"), THREE, "l2 is a setting of a learner: name it by learner"),
         (ModelSettings("sgd", multiclass="random-forest"), THREE, "random-forest is made of trees: leave out learner"),
     ],

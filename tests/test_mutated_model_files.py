@@ -14,6 +14,18 @@ import pytest
 import novikoff
 from novikoff import ModelFileError
 from novikoff._compiled.jit import JIT_DISABLED
+from novikoff.core.column_scaling import N_DENSE
+from novikoff.core.updaters.stacked_learners import (
+    BIAS_FEATURE,
+    DRIFT_PRECISION,
+    ERRORS,
+    FORECAST_LOSS,
+    FORECAST_WEIGHTS,
+    LIKELIHOODS,
+    MIXTURE,
+    NEXT_INVERSE,
+    SCORE_SQUARES,
+)
 from novikoff.ledger import N_LISTED, STRIDE
 from novikoff.model_file import _build_content, from_bytes, to_bytes, to_header_and_tensors
 from novikoff.schema import (
@@ -114,6 +126,49 @@ def test_a_voted_perceptron_whose_mistakes_lie_elsewhere_is_refused(name: str, a
 @pytest.mark.parametrize(("name", "at", "value"), [("version", 0, 2**32 - 1), ("scalars", 0, 10**9), ("scalars", 0, 0)])
 def test_a_version_space_of_other_hypotheses_is_refused(name: str, at: int, value: int) -> None:
     check_refused(craft_file(fit_model("halving-stumps"), entry(f"updater.{name}", at, value)), f"updater.{name}")
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    ("name", "at", "value", "match"),
+    [
+        ("dense_slots", 0, 10**9, "dense_slots begins"),
+        ("dense_slots", 0, 5, "dense_slots begins"),
+        ("dense_slots", 0, 0, "dense_slots begins"),
+        ("dense_slots", slice(2), [2, 2], "dense_slots begins"),
+        ("dense_slots", slice(2), [3, 2], "dense_slots begins"),
+        ("totals", N_DENSE, 10**9, "dense_slots begins"),
+        ("totals", N_DENSE, 5.0, "dense_slots begins"),
+        ("totals", N_DENSE, 1.5, "dense_slots begins"),
+        ("totals", N_DENSE, -1.0, "totals"),
+        ("totals", N_DENSE, np.nan, "totals"),
+        ("totals", 0, -1.0, "totals"),
+        ("statistics", (1, 0), -1.0, "statistics"),
+        ("statistics", (1, 1), np.nan, "statistics"),
+        ("statistics", (1, 4), -1.0, "statistics"),
+        ("weights", (0, 3), -1.0, "weights"),
+        ("weights", (0, 0), np.nan, "weights"),
+        ("sums", (0, 0), np.nan, "sums"),
+        ("stack", MIXTURE, 0.0, "stack"),
+        ("stack", MIXTURE, 2.0, "stack"),
+        ("stack", slice(MIXTURE, MIXTURE + 2), [0.25, 0.25], "stack"),
+        ("stack", FORECAST_LOSS, -1.0, "stack"),
+        ("stack", FORECAST_LOSS + LIKELIHOODS, 0.0, "stack"),
+        ("stack", BIAS_FEATURE, 0.75, "stack"),
+        ("stack", ERRORS, -1.0, "stack"),
+        ("stack", SCORE_SQUARES, -1.0, "stack"),
+        ("stack", FORECAST_WEIGHTS, 1e200, "stack"),
+        ("stack", DRIFT_PRECISION, np.inf, "stack"),
+        ("stack", NEXT_INVERSE, -1.0, "stack"),
+        ("stack", NEXT_INVERSE, np.nan, "stack"),
+    ],
+)
+def test_a_state_of_auto_that_no_run_reaches_is_refused(
+    classes: int, name: str, at: Any, value: Any, match: str
+) -> None:
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    model = novikoff.Auto().fit(X, np.arange(30) % classes)
+    check_refused(craft_file(model, entry(f"updater.{name}", at, value)), match)
 
 
 # --- Headers ---

@@ -43,7 +43,7 @@ EFFECTIVE_SETTINGS = {"fit_intercept", "passes", "random_state", "shuffle", "tie
 SAMPLE_CHECK = {"sample_check"}
 OWN = {
     "MultilayerPerceptron": {"coefs_", "intercepts_"},
-    "Auto": {"votes_"},
+    "Auto": {"forecast_weights_"},
     "Elimination": {*SAMPLE_CHECK, "formula_"},
     "Halving": {*SAMPLE_CHECK, "hypotheses_left_", "restarts_", "size_"},
     "Rectangle": {*SAMPLE_CHECK, "box_"},

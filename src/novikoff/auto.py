@@ -28,13 +28,22 @@ from novikoff.base.internals import (
 from novikoff.base.model_lock import exclusive_lock, lock_free
 from novikoff.base.probabilities import explain_missing_probabilities
 from novikoff.base.scikit_learn.conditional_method import available_if
-from novikoff.core.calibration import convert_to_classes
 from novikoff.core.multiclass.loop import N_CLASSES, VIOLATIONS
-from novikoff.core.updaters.weighted_majority import (
-    ADAGRAD_WEIGHT,
+from novikoff.core.updaters.stacked_learners import (
+    AROW_SUM,
     AROW_WEIGHT,
-    N_MEMBERS,
-    PERCEPTRON_WEIGHT,
+    BIAS,
+    BIAS_FEATURE,
+    CLASS_SUM,
+    DRIFT_WEIGHT,
+    DRIFT_WEIGHTS,
+    FORECAST_INVERSE,
+    FORECAST_PRECISION,
+    FORECAST_WEIGHTS,
+    LOGISTIC_SUM,
+    LOGISTIC_WEIGHT,
+    N_FEATURES,
+    NEGATIVE_SUM,
     SCORE_SQUARES,
 )
 from novikoff.data import validation
@@ -58,24 +67,21 @@ def delegate_attribute(name: str) -> property:
 
 @final
 class Auto(BaseEstimator):
-    """Weighted majority vote of four learners, whose weights shrink when they err: the default for unknown data.
+    """Four learners, combined to one probability: the default for unknown data.
 
-    The units of features don't matter, so no scaler is needed. After a change in the stream the votes move to the
-    learners that follow it. It supports two or more classes; in a stream, new classes may arrive at any time.
+    The units and origins of features don't matter, so no scaler is needed. After a change in the stream the prediction
+    moves to the learner that follows it. It supports two or more classes; in a stream, new classes may arrive at any
+    time. Probabilities are learned along with the weights.
 
     Parameters
     ----------
-    beta : float
-        β, from 0.01 to 0.99: the factor that multiplies a vote after a mistake.
     fixed_share : float
-        α, from 0 to 0.1: the share of all votes that is redistributed evenly after a wrong prediction.
+        α, from 0 to 0.1: the share of the weights of both forecasts that is redistributed evenly after each example.
     fit_intercept : bool
         Add a feature that is always 1, the bias.
     class_weight : dict, "balanced" or None
         Weights of examples by their label. "balanced" weighs an example of class c by n/(k·n_c), for n examples of k
         classes so far, n_c of them of class c. None: all examples count alike.
-    calibrate : bool
-        Learn probabilities for predict_proba along with the weights.
     passes : int
         How often fit goes over the data.
     shuffle : bool
@@ -88,9 +94,10 @@ class Auto(BaseEstimator):
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
     coef_, intercept_
-        The weights of AROW and AdaGrad together, in the units of the data; the prediction is by vote.
-    votes_ : dict
-        The vote of each of the four learners.
+        The weights of the forecast from the scores, in the units of the data, as far as it is linear.
+    forecast_weights_ : dict
+        The weights of the two forecasts: the one from the scores of three learners, and that of the learner that
+        follows changes.
     ledger_ : Ledger
         Examples, mistakes, updates and radius of the run.
 
@@ -115,20 +122,16 @@ class Auto(BaseEstimator):
     def __init__(
         self,
         *,
-        beta: float = 0.8,
-        fixed_share: float = 0.001,
+        fixed_share: float = 0.0003,
         fit_intercept: bool = True,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
-        calibrate: bool = True,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int = 0,
     ) -> None:
-        self.beta = beta
         self.fixed_share = fixed_share
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
-        self.calibrate = calibrate
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
@@ -238,7 +241,7 @@ class Auto(BaseEstimator):
         return np.asarray(self._working_model().predict(X))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return a score for each row, positive for classes_[1]; for more than two classes the votes for each."""
+        """Return the log-odds of classes_[1] for each row; for more than two classes the log-probability of each."""
         return np.asarray(self._working_model().decision_function(X))
 
     @available_if(
@@ -266,7 +269,7 @@ class Auto(BaseEstimator):
 
     @lock_free
     def score_one(self, x: Any) -> Any:
-        """Return the score of one example; for more than two classes a dict of class → votes."""
+        """Return the score of one example; for more than two classes a dict of class → log-probability."""
         return self._working_model().score_one(x)
 
     def bounds(self) -> Sequence[Bound]:
@@ -277,9 +280,9 @@ class Auto(BaseEstimator):
     # --- What was learned ---
 
     @property
-    def votes_(self) -> dict[str, float]:
-        """Vote of each member."""
-        return self._inner_learner.member_votes(state_of(self._require_model("votes_")))
+    def forecast_weights_(self) -> dict[str, float]:
+        """The weight of each forecast in the mixture."""
+        return self._inner_learner.weights_of_forecasts(state_of(self._require_model("forecast_weights_")))
 
     # Delegated attributes. __getattr__ would slow down access to all attributes.
     classes_ = delegate_attribute("classes_")
@@ -318,8 +321,9 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
 
     A weight w becomes w/2 in the column of the positive class and −w/2 in that of the negative one, so the
     difference of a member's two scores equals its old score. Both columns get the variances and sums of squares. The
-    recorded size of scores becomes their variance over the columns: (z/2)² in place of z². The calibration of
-    probabilities is converted likewise.
+    discriminant has the sums of both classes. The recorded size of scores becomes their variance over the columns:
+    (z/2)² in place of z². The features of a forecast then differ by twice what they were, so that their weights are
+    halved; the bias of the forecasts goes on as a feature of these two classes.
     """
     many = Kesler(BinaryAuto(**model.get_params()))
     old = require_state(model).copy()
@@ -327,18 +331,25 @@ def to_multiclass(model: BinaryAuto) -> Kesler:
         **{**vars(old), "labels": ClassLabels(old.labels.known()), "settings": run_settings_of(many)}
     )
     state.feature_sample = old.feature_sample.copy()
-    if len(state.ledger.book.calibration):
-        convert_to_classes(state.ledger.book.calibration)
     state.label_order = None if old.label_order is None else old.label_order.with_class_numbers()
     state.more[TWO_CLASS_EXAMPLES] = np.array([state.ledger.examples])
     state.ensure_columns(2)
-    updater, signed = state.updater, [AROW_WEIGHT, ADAGRAD_WEIGHT, PERCEPTRON_WEIGHT]
+    updater = state.updater
     weights, sums = (array.reshape(-1, state.stride, array.shape[1]) for array in (updater.weights, updater.sums))
     weights[:, 1], sums[:, 1] = weights[:, 0], sums[:, 0]
+    sums[:, 0, CLASS_SUM] = updater.statistics[:, NEGATIVE_SUM]
+    updater.statistics[:, NEGATIVE_SUM] = 0.0
     for column, sign in ((0, -0.5), (1, 0.5)):
-        weights[:, column, signed] *= sign
-        sums[:, column] *= sign
-    updater.scalars[SCORE_SQUARES : SCORE_SQUARES + N_MEMBERS] /= 4.0
+        weights[:, column, [AROW_WEIGHT, LOGISTIC_WEIGHT, DRIFT_WEIGHT]] *= sign
+        sums[:, column, [AROW_SUM, LOGISTIC_SUM]] *= sign
+    updater.stack[SCORE_SQUARES : SCORE_SQUARES + N_FEATURES] /= 4.0
+    updater.stack[FORECAST_WEIGHTS : FORECAST_WEIGHTS + N_FEATURES] /= 2.0
+    scale = np.full(N_FEATURES + 1, 2.0)
+    scale[BIAS] = 1.0
+    squares = np.outer(scale, scale).reshape(-1)
+    updater.stack[FORECAST_PRECISION:FORECAST_INVERSE] *= squares
+    updater.stack[FORECAST_INVERSE:DRIFT_WEIGHTS] /= squares
+    updater.stack[BIAS_FEATURE] = 0.5
     if state.threshold is not None:
         warnings.warn(
             "A third class has arrived: the decision threshold, which is for two classes, is dropped.",

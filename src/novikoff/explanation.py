@@ -14,12 +14,13 @@ from novikoff.base import internals
 from novikoff.base.raw_rows import encode_example
 from novikoff.base.scoring import copy_scratch
 from novikoff.base.single_example import build_row, parse_known_terms
+from novikoff.core.column_scaling import N_ROWS, N_VISITED, VALUE
 from novikoff.core.loop import score_rows_with_updater
-from novikoff.core.updaters import weighted_majority as votes
+from novikoff.core.updaters import stacked_learners as stacked
 from novikoff.data.feature_maps import MapSpec
 from novikoff.data.labels.binary_labels import to_plain_label
 from novikoff.errors import InputError
-from novikoff.linear.auto import MEMBER_NAMES, BinaryAuto
+from novikoff.linear.auto import FORECAST_NAMES, BinaryAuto
 from novikoff.multiclass.internals import class_scores_of, has_columns, weights_of
 
 UNSEEN_FEATURES = "(features never seen)"
@@ -39,17 +40,20 @@ class Contribution(NamedTuple):
     contribution: float
 
 
-class MemberVote(NamedTuple):
-    """What one member of Auto says; the score is the sum of vote × score over the members.
-
-    Where the sum has not the sign of the side with more votes, its sign is turned and its size is made small.
-    """
+class LearnerScore(NamedTuple):
+    """What one member of Auto says: `weight` × `score` is a part of the log-odds of the forecast from the scores."""
 
     name: str
-    vote: float
+    weight: float
     score: float
-    counts: bool
-    """Whether the member is on the winning side."""
+
+
+class Forecast(NamedTuple):
+    """One of the two forecasts of Auto; the probability that it predicts is a mean of theirs with these weights."""
+
+    name: str
+    weight: float
+    log_odds: float
 
 
 @dataclass(frozen=True)
@@ -64,20 +68,25 @@ class Explanation:
     """The class that negative contributions speak for; None for a ranking, or for one of several labels."""
     score: float
     bias: float
+    """What no feature of the row contributes. For Auto also the contributions of frequent features that are 0 in this
+    row, and what its other forecast changes."""
     contributions: list[Contribution]
     """The largest first, by absolute value; features whose value or weight is 0 are left out."""
     probability: float | None = None
     """The probability of `label`, where the model has one."""
-    members: list[MemberVote] = field(default_factory=list)
-    """The members of Auto; empty for other models."""
+    members: list[LearnerScore] = field(default_factory=list)
+    """The scores of the members of Auto; empty for other models."""
+    forecasts: list[Forecast] = field(default_factory=list)
+    """The forecasts of Auto; empty for other models."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without what the model does not have."""
         shown = {name: value for name, value in vars(self).items() if value is not None}
-        for name in ("contributions", "members"):
+        for name in ("contributions", "members", "forecasts"):
             shown[name] = [entry._asdict() for entry in shown[name]]
-        if not self.members:
-            del shown["members"]
+        for name in ("members", "forecasts"):  # only Auto has them
+            if not shown[name]:
+                del shown[name]
         return shown
 
 
@@ -90,7 +99,8 @@ class _Linear(NamedTuple):
     against: Any
     score: float
     """As the model computes it."""
-    members: list[MemberVote]
+    members: list[LearnerScore]
+    forecasts: list[Forecast]
 
 
 def explain(model: Any, x: Any, *, label: Any = None) -> Explanation:
@@ -153,6 +163,7 @@ def explain_terms(model: Any, columns: NDArray[np.uint32], values: NDArray[Any],
         contributions=_list_contributions(working, columns, values, found.weights),
         probability=_find_probability(working, found, scores),
         members=found.members,
+        forecasts=found.forecasts,
     )
 
 
@@ -171,9 +182,9 @@ def _check_model(model: Any) -> Any:
     many_auto = has_columns(working) and isinstance(internals.inner_learner_of(working), BinaryAuto)
     if many_auto:
         raise InputError(
-            f"{type(model).__name__} decides between more than two classes by a vote of four learners: its scores are"
-            " votes, and no sums over features. Use Kesler(AROW()), on the command line --learner arow, to get"
-            " contributions."
+            f"{type(model).__name__} combines learners by their probabilities for more than two classes: its scores are"
+            " logarithms of them, and no sums over features. Use Kesler(AROW()), on the command line --learner arow, to"
+            " get contributions."
         )
     if not hasattr(working, "coef_"):
         raise _build_no_linear_score_error(model)
@@ -205,8 +216,8 @@ def _read_binary(model: Any, columns: NDArray[np.uint32], score: float, label: A
     if hasattr(model, "rank"):
         if label is not None:
             raise InputError("A ranking has no classes: its score is explained as a whole.")
-        return _Linear(bias, chosen, None, None, score, [])
-    return _turn_to(model, _Linear(bias, chosen, None, None, score, []), label)
+        return _Linear(bias, chosen, None, None, score, [], [])
+    return _turn_to(model, _Linear(bias, chosen, None, None, score, [], []), label)
 
 
 def _pick(weights: Numbers, columns: NDArray[np.uint32], unseen: float) -> Numbers:
@@ -222,7 +233,8 @@ def _turn_to(model: Any, found: _Linear, label: Any) -> _Linear:
     if index == len(classes) - 1:
         return found._replace(label=classes[index], against=other)
     members = [member._replace(score=-member.score) for member in found.members]
-    return _Linear(-found.bias, -found.weights, classes[index], other, -found.score, members)
+    forecasts = [forecast._replace(log_odds=-forecast.log_odds) for forecast in found.forecasts]
+    return _Linear(-found.bias, -found.weights, classes[index], other, -found.score, members, forecasts)
 
 
 def _find_class(model: Any, classes: list[Any], label: Any) -> int:
@@ -233,40 +245,59 @@ def _find_class(model: Any, classes: list[Any], label: Any) -> int:
     return classes.index(label) if label in classes else texts.index(str(label))
 
 
+FEATURE_NAMES = ("arow, mean", "arow, last", "logistic, mean", "discriminant")
+
+
 def _read_auto(model: BinaryAuto, row: Any, label: Any) -> _Linear:
-    """Return the score of Auto: the members, each with its vote, are one linear function."""
+    """Return the score of Auto: the forecast from the scores of its members is linear in the features of the row."""
     state = internals.require_state(model)
     updater, out = copy_scratch(state.updater), np.zeros(1)
     score_rows_with_updater(updater, row, state.features + 1, True, out)
-    scalars, notes = updater.scalars, updater.notes
-    names = votes.AROW_WEIGHT, votes.ADAGRAD_WEIGHT, votes.PERCEPTRON_WEIGHT
-    slots = np.concatenate([[0], row.indices.astype(np.int64) + 1])
-    arow, adagrad, perceptron = (updater.weights[slots, name].astype(np.float64) for name in names)
-    steps = max(1.0, float(scalars[votes.N_STEPS]))
-    arow -= updater.sums[slots, 0] / steps**updater.arow_tail
-    adagrad -= updater.sums[slots, 1] / steps**updater.adagrad_tail
-    units = [_score_unit(scalars, member) for member in (votes.AROW, votes.ADAGRAD, votes.PERCEPTRON)]
-    arow, adagrad, perceptron = (
-        unit * weights for unit, weights in zip(units, (arow, adagrad, perceptron), strict=True)
-    )
-    scaled = np.concatenate([[notes[votes.SCALED_BIAS]], updater.example[: len(slots) - 1].astype(np.float64)])
-    total, members = np.zeros(len(slots)), []
-    for k, weights in enumerate((arow, adagrad, arow + adagrad, perceptron)):
-        vote = float(scalars[votes.VOTES + k])
-        counts = bool(notes[votes.MEMBER_PREDICTIONS + k] == notes[votes.PREDICTED])
-        members.append(MemberVote(MEMBER_NAMES[k], vote, float(weights @ scaled), counts))
-        total += vote * weights
+    stack, notes, slots = updater.stack, updater.notes, updater.example_slots[: int(updater.notes[N_VISITED])]
+    scaled = updater.example[: len(slots), VALUE]
+    terms = _member_terms(updater, slots.astype(np.int64), scaled)
+    scores = notes[stacked.SCORES : stacked.SCORES + stacked.N_FEATURES]
+    shown = notes[stacked.FEATURE_VALUES : stacked.FEATURE_VALUES + stacked.N_FEATURES]
+    weights = stack[stacked.FORECAST_WEIGHTS : stacked.FORECAST_PRECISION]
+    units = np.divide(shown, scores, out=np.zeros(len(scores)), where=scores != 0.0)
+    products = terms @ (weights[: stacked.N_FEATURES] * units)
+    in_row = np.isin(slots, row.indices.astype(np.int64) + 1)
     score = float(out[0])
-    terms = total * scaled * (1.0 if float(total @ scaled) * score > 0.0 else -votes.OUTVOTED_SHARE)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        in_units = np.where(row.values != 0.0, terms[1:] / row.values.astype(np.float64), 0.0)
-    return _turn_to(model, _Linear(float(terms[0]), in_units, None, None, score, members), label)
+    constant = math.fsum([score, *(-products[in_row]).tolist()])
+    values = row.values.astype(np.float64)
+    in_units = np.divide(products[in_row], values, out=np.zeros(len(values)), where=values != 0.0)
+    members = [
+        LearnerScore(name, float(weight), float(one))
+        for name, weight, one in zip(FEATURE_NAMES, weights, shown, strict=False)
+    ]
+    side = 1.0 if notes[stacked.SCORES + stacked.DRIFT_LAST] >= 0.0 else -1.0
+    drift = stack[stacked.DRIFT_WEIGHTS] * side + stack[stacked.DRIFT_WEIGHTS + 1]
+    shares = stack[stacked.MIXTURE : stacked.FORECAST_LOSS].tolist()
+    odds = float(weights @ np.append(shown, 1.0)), float(drift)
+    forecasts = [Forecast(*one) for one in zip(FORECAST_NAMES, shares, odds, strict=True)]
+    return _turn_to(model, _Linear(constant, in_units, None, None, score, members, forecasts), label)
 
 
-def _score_unit(scalars: Numbers, member: int) -> float:
-    """Return the factor that brings the scores of a member to the size of all."""
-    spread = float(scalars[votes.SCORE_SQUARES + member])
-    return math.sqrt(float(scalars[votes.N_STEPS]) / spread) if spread > 0.0 else 0.0
+def _member_terms(updater: Any, slots: NDArray[np.int64], scaled: Numbers) -> Numbers:
+    """Return what each visited column adds to each of the scores that are features of the forecast."""
+    t = max(1.0, float(updater.totals[N_ROWS]))
+    last = updater.weights[slots, stacked.AROW_WEIGHT].astype(np.float64)
+    mean = last - updater.sums[slots, stacked.AROW_SUM] / stacked.arow_power.function(t)
+    logistic = updater.weights[slots, stacked.LOGISTIC_WEIGHT].astype(np.float64)
+    logistic = logistic - updater.sums[slots, stacked.LOGISTIC_SUM] / stacked.logistic_power.function(t)
+    weights, constants = _discriminant_weights(updater, slots)
+    return np.column_stack([mean * scaled, last * scaled, logistic * scaled, weights * scaled + constants])
+
+
+def _discriminant_weights(updater: Any, slots: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
+    """Return the weights of these columns in the score of the discriminant of two classes, and their constants."""
+    sums, squares = updater.sums[slots, stacked.CLASS_SUM], updater.statistics[slots, stacked.SQUARES]
+    totals = np.stack([updater.statistics[slots, stacked.NEGATIVE_SUM], sums])
+    counts = np.array([[updater.statistics[0, stacked.NEGATIVE_SUM]], [updater.sums[0, stacked.CLASS_SUM]]])
+    below, above = totals / (counts + 1.0)
+    within = squares - (totals * totals / np.where(counts > 0.0, counts, 1.0)).sum(axis=0)
+    weights = counts.sum() * (above - below) / (np.maximum(within, 0.01 * squares) + 0.1)
+    return weights, -0.5 * (above + below) * weights
 
 
 # --- More classes ---
@@ -292,7 +323,7 @@ def _read_columns(model: Any, columns: NDArray[np.uint32], scores: Numbers, pred
     score = float(class_scores[index] - (0.0 if rival is None else class_scores[rival]))
     against = None if rival is None else classes[rival]
     chosen = _pick(combined[1:], columns, unseen)
-    return _Linear(float(combined[0]), chosen, classes[index], against, score, [])
+    return _Linear(float(combined[0]), chosen, classes[index], against, score, [], [])
 
 
 def _class_scores(model: Any, scores: Numbers) -> Numbers:

@@ -180,7 +180,7 @@ def check_threshold(model: OnlineClassifier, header: dict[str, Any], tensors: Te
         raise SchemaError("threshold", "a record of value, scale (probability or score) and rule", shorten(found))
     if not isinstance(value, float) or not math.isfinite(value) or (scale == "probability" and not 0.0 < value < 1.0):
         raise SchemaError("the value of threshold", f"a {scale}", shorten(value))
-    has_probabilities = {"none": False, "logistic": True, "calibrated": "calibration.state" in tensors}
+    has_probabilities = {"none": False, "logistic": True, "softmax": True, "calibrated": "calibration.state" in tensors}
     if scale == "probability" and not has_probabilities[probability_type_of(model)]:
         raise SchemaError("the scale of threshold", "score in a model without probabilities", scale)
     return DecisionThreshold(value, scale, check_text("the rule of threshold", found["rule"]))

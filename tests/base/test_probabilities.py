@@ -218,7 +218,6 @@ def test_the_logistic_loss_needs_no_calibration() -> None:
         Elimination(),
         LabelRanking(),
         OnlineToBatch(Perceptron()),
-        Auto(calibrate=False),
         OneVsAll(AROW(calibrate=False)),
     ],
 )

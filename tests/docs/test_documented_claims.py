@@ -13,11 +13,13 @@ import pytest
 
 import novikoff
 from novikoff import Auto, learner_registry, scheme_registry
+from novikoff.base.internals import require_state
 from novikoff.certificates import compare
 from novikoff.cli.main import main
+from novikoff.core.updaters.stacked_learners import DRIFT_LOSS, FORECAST_LOSS, log_loss_of
 from novikoff.errors import InputError
 from novikoff.linear.auto import BinaryAuto
-from novikoff.theory.mistake_bounds import weighted_majority
+from novikoff.theory import regret
 from tests.helpers.paths import ROOT
 
 LEARNERS = sorted(
@@ -107,20 +109,24 @@ def test_no_page_claims_that_schemes_take_every_learner() -> None:
 
 
 def test_constants_of_autos_bound_agree_in_all_documents() -> None:
-    how = {"experts": 4, "beta": Auto().beta, "fixed_share": Auto().fixed_share}
-    assert (how["beta"], how["fixed_share"]) == (0.8, 0.001)
-    start = weighted_majority(mistakes=0, **how)
-    slope = weighted_majority(mistakes=1, **how) - start
-    up = math.ceil(100 * slope) / 100, math.ceil(10 * start) / 10
-    assert up == (2.14, 13.3)
+    """The bound is L*/ln 2 + a·m + b; the constants are rounded up."""
+    assert Auto().fixed_share == 0.0003
+    start, later = (
+        regret.mistakes(
+            loss_name="logistic",
+            loss=0.0,
+            regret=regret.fixed_share(forecasts=2, share=Auto().fixed_share, examples=examples),
+        )
+        for examples in (1, 1_000_001)
+    )
+    up = math.ceil(1000 / math.log(2)) / 1000, math.ceil(1e5 * (later - start) / 1e6) / 1e5, round(start, 6)
+    assert up == (1.443, 0.00022, 1.0)
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     said = [
-        found
-        for page in pages
-        for found in re.findall(r"(\d\.\d+)·\(?[M\\*a-z ]+\)? \+ (\d+(?:\.\d+)?)\b", page.read_text())
+        found for page in pages for found in re.findall(r"(\d\.\d+)·L\\\* \+\s(\d\.\d+)·m \+ (\d+)\b", page.read_text())
     ]
-    assert len(said) >= 4
-    assert set(said) == {("2.14", "13.3")}
+    assert len(said) >= 3
+    assert set(said) == {("1.443", "0.00022", "1")}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -130,9 +136,9 @@ def test_auto_keeps_that_bound(seed: int) -> None:
     y = np.where(rows @ rng.standard_normal(5) + rng.standard_normal(600) > 0, 1, 0)
     model = BinaryAuto().partial_fit(rows, y, classes=[0, 1])
     (bound,) = model.bounds()
-    best = min(model._run_facts()["members"].values())
-    assert model.ledger_.mistakes <= 2.14 * best + 13.3
-    assert float(bound.value(None) or math.inf) <= 2.14 * best + 13.3  # type: ignore[arg-type]
+    best = min(log_loss_of(require_state(model).updater.stack, entry) for entry in (FORECAST_LOSS, DRIFT_LOSS))
+    assert model.ledger_.mistakes <= 1.443 * best + 0.00022 * 600 + 1.0
+    assert float(bound.value(None) or math.inf) <= 1.443 * best + 0.00022 * 600 + 1.0  # type: ignore[arg-type]
 
 
 # --- What compare tries ---

@@ -146,6 +146,8 @@ FAMILIES: dict[str, dict[str, Callable[[], Any]]] = {
         "classes": lambda: novikoff.Auto(shuffle=False).fit(*_table(3)),
         "shuffled": lambda: novikoff.Auto(passes=2).fit(*_table()),
         "named": _bind(_learn_named, "auto"),
+        "kesler": lambda: novikoff.Kesler(novikoff.Auto(shuffle=False)).fit(*_table(4)),
+        "late-class": lambda: novikoff.Auto().partial_fit(*_table()).partial_fit(*_table(3, 1)),
     },
     "network": {
         "plain": lambda: _fitted(lambda: novikoff.MultilayerPerceptron(hidden_layer_sizes=(3,))),
@@ -414,7 +416,7 @@ def uses(model: Any) -> Iterator[Callable[[], Any]]:
 
 ATTRIBUTES = (
     "coef_", "intercept_", "classes_", "feature_importances_", "n_features_in_", "feature_names_in_", "bound_",
-    "stop_reason_", "n_support_", "dual_coef_", "coefs_", "votes_", "formula_", "box_", "out_of_bag_",
+    "stop_reason_", "n_support_", "dual_coef_", "coefs_", "forecast_weights_", "formula_", "box_", "out_of_bag_",
     "estimator_errors_", "hypothesis_",
 )  # fmt: skip
 

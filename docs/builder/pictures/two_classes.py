@@ -35,7 +35,7 @@ def auto() -> Picture:
     plot = Plot((0, 2000), (0, 600), names=("examples", "mistakes"))
     for color, model in enumerate((Auto(), Perceptron(), AROW())):
         draw_staircase(plot, model.set_params(shuffle=False).fit(X, y), color, type(model).__name__)
-    return plot, "All labels are flipped after 1,000 examples. Auto's votes move to the member that follows the change."
+    return plot, "All labels are flipped after 1,000 examples. Auto's mixture moves to the forecast that follows."
 
 
 @picture

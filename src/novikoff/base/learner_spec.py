@@ -39,7 +39,8 @@ class LearnerSpec(NamedTuple):
     """Whether the score is w·x. Otherwise the updater scores examples, or the model has a scorer of its own."""
 
     scores_are_log_odds: bool = False
-    """Whether the score estimates ln(p/(1 − p)) of the positive class, as that of the logistic loss does."""
+    """Whether the score estimates ln(p/(1 − p)) of the positive class, as that of the logistic loss does. Scores of
+    several classes are then log-probabilities for `multiclass_support` "rivals"."""
 
     multiclass_support: MulticlassSupport = "no"
     """How columns of weights can be learned side by side: `each` independently, as one long vector (`whole`), as

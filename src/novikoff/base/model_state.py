@@ -8,7 +8,13 @@ from typing import Any
 from novikoff._compiled.lazy_numpy import NDArray
 from novikoff.base.decision_threshold import DecisionThreshold
 from novikoff.core.feature_sample import FeatureSample
-from novikoff.core.updaters.base import APPENDED_FIELDS, DERIVED_FIELDS, PER_SLOT_FIELDS, resize_updater, state_arrays
+from novikoff.core.updaters.base import (
+    APPENDED_FIELDS,
+    PER_FEATURE_FIELDS,
+    PER_SLOT_FIELDS,
+    resize_updater,
+    state_arrays,
+)
 from novikoff.data.labels.binary_labels import BinaryLabels
 from novikoff.data.labels.label_order import LabelOrder
 from novikoff.data.names.feature_names import FeatureNames
@@ -128,14 +134,15 @@ class ModelState:
 
 def bytes_per_slot(updater: Any, stride: int = 1) -> int:
     """Return the bytes of one slot with `stride` columns of weights."""
-    per_row = ((name, bytes_per_row(getattr(updater, name, None))) for name in PER_SLOT_FIELDS)
-    return sum(size if name in DERIVED_FIELDS else size * stride for name, size in per_row)
+    per_column = sum(bytes_per_row(getattr(updater, name, None)) for name in PER_SLOT_FIELDS)
+    return stride * per_column + sum(bytes_per_row(getattr(updater, name, None)) for name in PER_FEATURE_FIELDS)
 
 
 def fixed_bytes(updater: Any, examples: int = 0, terms: int = 0) -> int:
     """Return the bytes of what does not grow with slots. Lists of examples count without their spare room, and with
     `examples` more, which have `terms` terms in all."""
-    fields = {name: value for name, value in updater._asdict().items() if name not in PER_SLOT_FIELDS}
+    per_slot = (*PER_SLOT_FIELDS, *PER_FEATURE_FIELDS)
+    fields = {name: value for name, value in updater._asdict().items() if name not in per_slot}
     if "ends" in fields and "sizes" in fields:
         n_examples, n_terms = (int(count) for count in fields["sizes"][:2])
         values = fields["values"]

@@ -542,6 +542,10 @@ class OnlineClassifier(BaseEstimator, ABC):
         """Return whether scores are estimates of log-odds as they are."""
         return self._spec().scores_are_log_odds
 
+    def _scores_are_log_probabilities(self) -> bool:
+        """Return whether scores of classes are logarithms of their probabilities."""
+        return False
+
     def _to_probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of each class for these scores, one row for each example."""
         scale = self._spec().weight_scale

@@ -11,14 +11,16 @@ from typing import Any, Literal
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.core.calibration import (
     TOTAL_WEIGHT,
+    pause_calibration,
+    resume_calibration,
     write_class_probabilities,
     write_logistic_probabilities,
     write_probabilities,
 )
 from novikoff.ledger import Ledger
 
-ProbabilityType = Literal["none", "logistic", "calibrated"]
-"""How scores become probabilities: not at all, by the logistic function, or by a calibration."""
+ProbabilityType = Literal["none", "logistic", "softmax", "calibrated"]
+"""How scores become probabilities: not at all, by the logistic function, as log-probabilities, or by a calibration."""
 NO_PROBABILITIES = "its scores don't estimate probabilities."
 
 
@@ -27,15 +29,17 @@ def probability_type_of(model: Any) -> ProbabilityType:
     if not model._has_probabilities:
         return "none"
     if model._scores_are_log_odds():
-        return "logistic"
+        return "softmax" if model._scores_are_log_probabilities() else "logistic"
     return "calibrated" if model._is_calibrated() else "none"
 
 
 def explain_missing_probabilities(model: Any) -> str | None:
     """Return why the model has no probabilities; None if it has."""
-    if not getattr(model, "_has_probabilities", False) or not hasattr(model._inner_learner, "calibrate"):
+    if not getattr(model, "_has_probabilities", False):
         return NO_PROBABILITIES
     if probability_type_of(model) == "none":
+        if not hasattr(model._inner_learner, "calibrate"):
+            return NO_PROBABILITIES
         return "it was made with calibrate=False."
     state = model._state
     if state is not None and probability_type_of(model) == "calibrated":
@@ -52,6 +56,23 @@ def explain_missing_calibration(ledger: Ledger) -> str | None:
             " weight 0."
         )
     return None
+
+
+# --- Passes ---
+
+
+def pause_probabilities(state: Any) -> None:
+    """Stop learning probabilities: in a later pass the labels have been seen."""
+    pause_calibration(state.ledger)
+    if hasattr(state.updater, "stack"):  # of Auto
+        state.updater.notes[-1] = 1.0
+
+
+def resume_probabilities(state: Any) -> None:
+    """Learn probabilities again."""
+    resume_calibration(state.ledger)
+    if hasattr(state.updater, "stack"):
+        state.updater.notes[-1] = 0.0
 
 
 # --- Predicting ---
@@ -92,6 +113,9 @@ def to_class_probabilities(model: Any, scores: NDArray[np.float64]) -> NDArray[n
     if probability_type_of(model) == "logistic":  # one class against the rest: normalised, as in scikit-learn
         found = to_label_probabilities(model, scores, 0.0)
         return found / found.sum(axis=1, keepdims=True)
+    if probability_type_of(model) == "softmax":
+        exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return exponentials / exponentials.sum(axis=1, keepdims=True)
     found = np.empty(scores.shape)
     write_class_probabilities(model._require_fitted().ledger.book.calibration, np.ascontiguousarray(scores), found)
     return found

@@ -9,7 +9,7 @@ from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.base.model_state import ModelState
 from novikoff.base.row_checks import check_range
 from novikoff.core import loop
-from novikoff.core.updaters.base import ALL_FEATURES, max_sq_norm, write_final_weights
+from novikoff.core.updaters.base import ALL_FEATURES, SCRATCH_FIELDS, max_sq_norm, write_final_weights
 from novikoff.data import validation
 from novikoff.data.canonical_rows import for_each_canonical_block
 from novikoff.data.rows import Rows, Sparse, count_rows, drop_columns, get_width
@@ -44,7 +44,7 @@ def build_updater_scorer(state: ModelState) -> LoopScorer:
 def copy_scratch(updater: U) -> U:
     """Return the updater with separate scratch arrays: several threads may predict with one model, and the arrays of a
     model may be read-only."""
-    scratch = [name for name in ("example", "notes") if hasattr(updater, name)]
+    scratch = [name for name in (*SCRATCH_FIELDS, "notes") if hasattr(updater, name)]
     return updater._replace(**{name: np.zeros_like(getattr(updater, name)) for name in scratch})
 
 

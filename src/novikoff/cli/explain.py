@@ -123,7 +123,8 @@ def _format_text(model: Any, found: Explanation, top: int) -> str:
     if found.probability is not None:
         lines.append(f"probability  {found.probability:.4f}   (of {format_label(model, found.label)})")
     if found.members:
-        lines += ["", *_align([["member", "vote", "score", ""], *_member_rows(found)])]
+        lines += ["", *_align([["member", "weight", "score"], *_list_scores(found.members)])]
+        lines += ["", *_align([["forecast", "weight", "log-odds"], *_list_scores(found.forecasts)])]
     shown = found.contributions[:top]
     rows = [[str(one.feature), f"{one.value:.6g}", f"{one.weight:+.6g}", f"{one.contribution:+.6g}"] for one in shown]
     rest = found.contributions[top:]
@@ -140,11 +141,8 @@ def _describe_sides(model: Any, found: Explanation) -> str:
     return f"   (for {format_label(model, found.label)}{against})"
 
 
-def _member_rows(found: Explanation) -> list[list[str]]:
-    return [
-        [one.name, f"{one.vote:.4f}", f"{one.score:+.6g}", "counts" if one.counts else "outvoted"]
-        for one in found.members
-    ]
+def _list_scores(scores: Sequence[tuple[str, float, float]]) -> list[list[str]]:
+    return [[name, f"{weight:+.4f}", f"{score:+.6g}"] for name, weight, score in scores]
 
 
 def _align(rows: list[list[str]]) -> list[str]:

@@ -70,17 +70,8 @@ class ColumnView(NamedTuple):
     """Buffer for the sums of a block of columns."""
 
 
-class ScaledRow(NamedTuple):
-    """One row, as a column of weights sees it, with other values: `values` holds those of its terms from index 0 on."""
-
-    rows: Dense | Sparse
-    values: NDArray[np.floating]
-    stride: int
-    at: int
-
-
 Rows: TypeAlias = Dense | Sparse
-RowView: TypeAlias = Dense | Sparse | DenseWithZeros | ColumnView | ScaledRow
+RowView: TypeAlias = Dense | Sparse | DenseWithZeros | ColumnView
 """Rows as one vector of weights sees them."""
 
 
@@ -298,26 +289,6 @@ def _dot_and_sq_norm_column_view(rows: ColumnView, i: int, slots: NDArray[np.flo
     begin = rows.at - rows.at % BLOCK_COLUMNS
     sum_block(rows.rows, i, slots, rows.stride, begin, rows.sums)
     return rows.sums[rows.at], row_sq_norm(rows.rows, i)
-
-
-@bias_slot.of(ScaledRow)
-def _bias_slot_scaled_row(rows: ScaledRow) -> int:
-    return rows.at
-
-
-@first_term.of(ScaledRow)
-def _first_term_scaled_row(rows: ScaledRow, i: int) -> int:
-    return 0
-
-
-@end_term.of(ScaledRow)
-def _end_term_scaled_row(rows: ScaledRow, i: int) -> int:
-    return end_term(rows.rows, i) - first_term(rows.rows, i)
-
-
-@weight_slot.of(ScaledRow)
-def _weight_slot_scaled_row(rows: ScaledRow, i: int, k: int) -> int:
-    return weight_slot(rows.rows, i, k + first_term(rows.rows, i)) * rows.stride + rows.at
 
 
 @compiled_not_inlined

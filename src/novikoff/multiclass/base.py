@@ -30,7 +30,7 @@ from novikoff.core.multiclass.decoding import score_and_predict_rows
 from novikoff.core.multiclass.loop import N_CLASSES, learn_multiclass
 from novikoff.core.multiclass.schemes import COLUMN_COUNTERS_SCHEMA, ColumnCounters, Targets, columns_needed
 from novikoff.core.multiclass.weight_matrix import padded_columns
-from novikoff.core.updaters import weighted_majority_multiclass  # noqa: F401 - what Auto does with many columns
+from novikoff.core.updaters import stacked_learners_multiclass  # noqa: F401 - what Auto does with many columns
 from novikoff.core.updaters.base import ALL_FEATURES, max_sq_norm, write_final_weights
 from novikoff.data.labels.class_labels import ClassLabels
 from novikoff.data.names.feature_names import FeatureNames
@@ -307,7 +307,12 @@ class MulticlassClassifier(MetaEstimator, SampleWeightMixin, OnlineClassifier):
         return self._class_scores(scores)[0]
 
     def _scores_are_log_odds(self) -> bool:
-        return self._columns_are_one_vs_rest and self._spec().scores_are_log_odds
+        one_vs_rest = self._columns_are_one_vs_rest or self._scores_are_log_probabilities()
+        return one_vs_rest and self._spec().scores_are_log_odds
+
+    def _scores_are_log_probabilities(self) -> bool:
+        spec = spec_of(self._inner_learner)
+        return spec.scores_are_log_odds and spec.multiclass_support == "rivals"
 
     def _to_probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return to_class_probabilities(self, self._class_scores(scores)[0] / self._spec().weight_scale)

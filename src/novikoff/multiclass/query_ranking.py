@@ -332,7 +332,7 @@ class QueryRanking(MetaEstimator, OnlineClassifier):
 def _build_updater_without_bias(inner: LearnerSpec, slots: int, dtype: Any) -> Any:
     """Return an updater of the inner learner without the bias, which is the same for all documents."""
     updater = inner.build_updater(slots, dtype)
-    return updater._replace(**({"dummy": 0.0} if hasattr(updater, "bias_value") else {"bias": 0.0}))
+    return updater._replace(**({"bias_value": 0.0} if hasattr(updater, "bias_value") else {"bias": 0.0}))
 
 
 class QueryFileTrainer(FileTrainer):

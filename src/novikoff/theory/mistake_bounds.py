@@ -1,4 +1,4 @@
-"""Mistake bounds of the additive learners and of weighted majority, as functions of measured numbers.
+"""Mistake bounds of the additive learners, as functions of measured numbers.
 
 u is any vector, the witness. R = max‖x_t‖, γ = min y_t·u·x_t for ‖u‖ = 1, L = Σ max(0, 1 − y_t·u·x_t). Every u gives
 a valid bound; a better u gives a tighter one. All learners here update on every mistake, so a bound on the number of
@@ -10,9 +10,6 @@ from __future__ import annotations
 import math
 
 from novikoff.errors import InputError
-
-ROUNDING_PER_EXAMPLE = 16.0 * 2.0**-52
-"""Largest relative rounding error of the votes from one example."""
 
 
 def novikoff(*, radius: float, margin: float) -> float:
@@ -59,34 +56,6 @@ def this_run(*, energy: float, norm: float, loss: float) -> float:
     4.0
     """
     return loss + norm * math.sqrt(energy)
-
-
-def weighted_majority(
-    *, experts: int, mistakes: int, beta: float, fixed_share: float = 0.0, examples: int = 0
-) -> float:
-    """Return M ≤ (ln N + M*·ln(1/β)) / (ln(2/(1+β)) − ln(1/(1−α))) for the weighted majority of N experts.
-
-    N is `experts`, M* is `mistakes` (those of the best expert), β is `beta`, α is `fixed_share`. The vote of an
-    expert is multiplied by β when it is wrong. When the prediction is wrong, the share α of the total weight is
-    redistributed uniformly. The bound is infinite where α redistributes more than β removes. It allows for the
-    rounding of the votes in each of `examples` steps.
-
-    Source: Littlestone and Warmuth 1994; Herbster and Warmuth 1998.
-
-    >>> round(weighted_majority(experts=4, mistakes=100, beta=0.8), 1)
-    224.9
-    >>> weighted_majority(experts=1, mistakes=0, beta=0.5)
-    0.0
-    """
-    if not (0.0 < beta < 1.0 and 0.0 <= fixed_share < 1.0):
-        raise InputError(
-            f"beta must be between 0 and 1 and fixed_share from 0 to below 1, got {beta!r} and {fixed_share!r}."
-        )
-    gain = math.log(2.0 / (1.0 + beta)) - math.log(1.0 / (1.0 - fixed_share)) - ROUNDING_PER_EXAMPLE
-    if not gain > ROUNDING_PER_EXAMPLE:
-        return math.inf
-    total = math.log(experts) + mistakes * math.log(1.0 / beta) + examples * ROUNDING_PER_EXAMPLE
-    return total / gain * (1.0 + 2.0**-40)
 
 
 def squared_slack(*, radius: float, margin: float, slack: float) -> float:

@@ -10,6 +10,9 @@ import math
 
 from novikoff.errors import InputError
 
+ROUNDING_PER_EXAMPLE = 1e-12
+"""More than the rounding of the log-losses of one example, each of which is below 20."""
+ROUNDING = 2.0**-40
 MIN_LOSS_OF_MISTAKE = {"hinge": 1.0, "logistic": math.log(2.0), "squared": 0.5}
 
 
@@ -35,6 +38,23 @@ def adagrad(*, learning_rate: float, diameter: float, roots: float) -> float:
     """
     _check_positive(learning_rate)
     return (diameter**2 / (2.0 * learning_rate) + learning_rate) * roots
+
+
+def fixed_share(*, forecasts: int, share: float, examples: int, switches: int = 0) -> float:
+    """Return ln N + s·ln(N/α) + (m − 1 − s)·ln(1/(1 − α + α/N)): what a mixture of N forecasts, whose weights are
+    multiplied by their likelihoods, can lose in log-loss beyond the best of them, or the best sequence with s switches.
+
+    A `share` α of all weights is redistributed evenly after each of m `examples`; s is `switches`. The bound allows for
+    the rounding of each example. (Herbster and Warmuth 1998.)
+
+    >>> round(fixed_share(forecasts=2, share=0.0, examples=1000), 9) == round(math.log(2), 9)
+    True
+    """
+    if not 0.0 <= share < 1.0 or (switches > 0 and share == 0.0):
+        raise InputError(f"share must be from 0 to below 1, and above 0 with switches, got {share!r}.")
+    kept = max(0, examples - 1 - switches) * -math.log1p(share / forecasts - share)
+    switched = switches * math.log(forecasts / share) if switches else 0.0
+    return (math.log(forecasts) + kept + switched + examples * ROUNDING_PER_EXAMPLE) * (1.0 + ROUNDING)
 
 
 def mistakes(*, loss_name: str, loss: float, regret: float) -> float:

@@ -22,12 +22,13 @@ from novikoff.core.updaters.adagrad import MAX_ABS_WEIGHT, AdaGrad, averages_by_
 from novikoff.core.updaters.additive import Additive
 from novikoff.core.updaters.arow import ArowState, score_variance, update_row, update_weight_and_variance
 from novikoff.core.updaters.base import (
-    DERIVED_FIELDS,
+    PER_FEATURE_FIELDS,
     PER_SLOT_FIELDS,
     add_bias,
     allocate_filled,
     apply_pending,
     max_sq_norm,
+    resize_array,
     scale_step,
     update,
     update_weight,
@@ -316,11 +317,12 @@ def resize_table(updater: G, slots: int, stride: int, new_slots: int, new_stride
         if array is not None and len(array):
             fill = getattr(updater, "fresh", 0.0) if name == "weights" else 0.0
             rest = array.shape[1:]
-            if name in DERIVED_FIELDS:  # room for one example, which has no columns
-                changes[name] = np.zeros((new_slots, *rest), array.dtype)
-                continue
             table = allocate_filled((new_slots, new_stride, *rest), fill, array.dtype)
             s, a = min(slots, new_slots), min(stride, new_stride)
             table[:s, :a] = array.reshape(slots, stride, *rest)[:s, :a]
             changes[name] = table.reshape(new_slots * new_stride, *rest)
+    for name in PER_FEATURE_FIELDS:
+        array = getattr(updater, name, None)
+        if array is not None and len(array):
+            changes[name] = resize_array(array, new_slots)
     return updater._replace(**changes)

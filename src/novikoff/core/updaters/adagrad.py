@@ -37,7 +37,6 @@ from novikoff.core.updaters.base import (
 from novikoff.data.rows import (
     ColumnView,
     Rows,
-    ScaledRow,
     Sparse,
     bias_slot,
     end_term,
@@ -195,9 +194,8 @@ def _step_row_sparse(rows: Sparse, i: int, slots: NDArray[np.floating], scaled_s
 
 
 @step_row.of(ColumnView)
-@step_row.of(ScaledRow)
 def _step_row_column_view(
-    rows: ColumnView | ScaledRow, i: int, slots: NDArray[np.floating], scaled_step: float, rate: float
+    rows: ColumnView, i: int, slots: NDArray[np.floating], scaled_step: float, rate: float
 ) -> float:
     max_abs = 0.0
     for k in range(first_term(rows, i), end_term(rows, i)):

@@ -44,11 +44,15 @@ from novikoff.data.rows import (
     weight_slot,
 )
 
-PER_SLOT_FIELDS = ("weights", "seen", "sums", "members", "example", "pulls", "marks", "touched")
-"""Fields with one entry per slot, or none where the settings don't need them."""
+PER_SLOT_FIELDS = ("weights", "seen", "sums", "members", "pulls", "marks", "touched")
+"""Fields with one entry per slot and column of weights, or none where the settings don't need them."""
+SCRATCH_FIELDS = ("example", "example_slots")
+"""Buffers for one example, with one entry per slot, whatever the number of columns."""
+PER_FEATURE_FIELDS = ("statistics", "dense_slots", *SCRATCH_FIELDS)
+"""Fields with one entry per slot, whatever the number of columns of weights."""
 APPENDED_FIELDS = ("ends", "born", "signs", "indices", "values")
 """Fields to which entries are only ever added."""
-DERIVED_FIELDS = ("table", "mirror", "example", "columns", "lows", "highs", "flips", "notes")
+DERIVED_FIELDS = ("table", "mirror", "columns", "lows", "highs", "flips", "notes", *SCRATCH_FIELDS)
 """Fields that follow from the settings, and are not saved."""
 G = TypeVar("G", bound=Any)
 ALL_FEATURES = buffers.zeros(0, "uint32")
@@ -237,14 +241,20 @@ def allocate_filled(shape: tuple[int, ...], fill: Any, dtype: Any) -> NDArray[An
 def resize_updater(updater: G, slots: int) -> G:
     """Return the updater with `slots` slots: new weights are 0 or the field `fresh`; surplus slots are dropped."""
     changes = {}
-    for name in PER_SLOT_FIELDS:
+    for name in (*PER_SLOT_FIELDS, *PER_FEATURE_FIELDS):
         array = getattr(updater, name, None)
         if array is not None and len(array):
             fill = getattr(updater, "fresh", 0.0) if name == "weights" else 0.0
-            changes[name] = allocate_filled((slots, *array.shape[1:]), fill, array.dtype)
-            n_kept = min(slots, len(array))
-            changes[name][:n_kept] = array[:n_kept]
+            changes[name] = resize_array(array, slots, fill)
     return updater._replace(**changes)
+
+
+def resize_array(array: NDArray[Any], rows: int, fill: Any = 0.0) -> NDArray[Any]:
+    """Return a copy with this number of rows; new ones are `fill`."""
+    resized = allocate_filled((rows, *array.shape[1:]), fill, array.dtype)
+    n_kept = min(rows, len(array))
+    resized[:n_kept] = array[:n_kept]
+    return resized
 
 
 def state_arrays(updater: Any) -> dict[str, NDArray[Any]]:

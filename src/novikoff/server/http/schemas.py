@@ -183,13 +183,19 @@ class FeatureContribution(Struct):
 
 
 class MemberScore(Struct):
-    """One member of Auto. The score is the sum of vote × score over the members."""
+    """One member of Auto: weight × score is a part of the log-odds of the forecast from the scores."""
 
     name: str
-    vote: float
+    weight: float
     score: float
-    counts: bool
-    """Whether the member is on the winning side."""
+
+
+class ForecastShare(Struct):
+    """One forecast of Auto. The predicted probability is the mean of those of the forecasts, with these weights."""
+
+    name: str
+    weight: float
+    log_odds: float
 
 
 class PredictionExplanation(Struct, kw_only=True):
@@ -209,6 +215,7 @@ class PredictionExplanation(Struct, kw_only=True):
     probability: float | UnsetType = UNSET
     """The probability of `label`, if the model has probabilities."""
     members: list[MemberScore] | UnsetType = UNSET
+    forecasts: list[ForecastShare] | UnsetType = UNSET
     """The members of Auto."""
 
 
