@@ -12,6 +12,8 @@ from novikoff.certificates.verify import verify as verify
 from novikoff.client.client import Client as Client
 from novikoff.data.raw.table import with_columns as with_columns
 from novikoff.data.read import read as read
+from novikoff.decision_threshold import choose_threshold as choose_threshold
+from novikoff.decision_threshold import set_threshold as set_threshold
 from novikoff.dual.kernel_perceptron import KernelPerceptron as KernelPerceptron
 from novikoff.ensemble.adaboost import AdaBoost as AdaBoost
 from novikoff.ensemble.bagging import Bagging as Bagging
