@@ -31,6 +31,7 @@ from novikoff import (
     save,
     verify,
 )
+from novikoff.base.internals import require_state
 from novikoff.data.rows import Dense, Sparse
 from novikoff.data.shuffle.gather import BLOCK_TERMS, gather_blocks, gather_rows
 from novikoff.data.shuffle.permutation import ALGORITHM, permutation, sort_keys
@@ -130,6 +131,8 @@ def test_fit_equals_learning_the_rows_in_that_order(name: str, form: Any) -> Non
     for number in range(3):
         order = permutation(7, number, len(y))
         known = {"classes": np.unique(y)} if number == 0 else {}
+        if number:  # fit learns probabilities in the first pass only, and those of Auto are a part of its model
+            require_state(other).pause_probabilities()
         other.partial_fit(form(X[order]), y[order], **known)
     assert learn_in_order(model) == learn_in_order(other)
     assert to_header_and_tensors(model)[0]["shuffle"] == {"algorithm": ALGORITHM, "random_state": 7, "rows": 90}

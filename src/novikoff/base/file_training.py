@@ -18,7 +18,6 @@ from novikoff._compiled import buffers
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.base.class_weights import check_weighted_labels
 from novikoff.base.model_state import ModelState
-from novikoff.base.probabilities import pause_probabilities, resume_probabilities
 from novikoff.data.feature_limit import MIN_FEATURES_ADDED, build_batch_too_wide_error, check_isolated_indices
 from novikoff.data.labels.binary_labels import build_one_vs_rest_labels
 from novikoff.data.labels.label_order import LabelOrder
@@ -71,7 +70,7 @@ class FileTrainer:
         if self.label_order is not None:
             self.label_order.add(codes, len(state.labels))
         else:  # a later pass
-            pause_probabilities(state)
+            state.pause_probabilities()
         absent = self.label_encoder.find_left_out(codes)
         if absent is not None:
             weights = (weights if len(weights) else np.ones(len(batch))) * ~absent
@@ -121,7 +120,7 @@ class FileTrainer:
         """Complete the state after the last batch; raise InputError if the positive label was not found."""
         state = self._require_state()
         self.label_order = None
-        resume_probabilities(state)
+        state.resume_probabilities()
         if not self.resumed and self.model._weighs_classes():
             check_weighted_labels(self.model, state.labels)
         if self.reading.row_filter is not None and self.reading.names is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from novikoff._compiled.lazy_numpy import NDArray
 from novikoff.base.decision_threshold import DecisionThreshold
+from novikoff.core.calibration import pause_calibration, resume_calibration
 from novikoff.core.feature_sample import FeatureSample
 from novikoff.core.updaters.base import (
     APPENDED_FIELDS,
@@ -119,6 +120,18 @@ class ModelState:
             self.names = None
         elif self.names is not None:
             self.names.forget(features)
+
+    def pause_probabilities(self) -> None:
+        """Stop learning probabilities: in a later pass the labels have been seen."""
+        pause_calibration(self.ledger)
+        if hasattr(self.updater, "stack"):  # of Auto
+            self.updater.notes[-1] = 1.0
+
+    def resume_probabilities(self) -> None:
+        """Learn probabilities again."""
+        resume_calibration(self.ledger)
+        if hasattr(self.updater, "stack"):
+            self.updater.notes[-1] = 0.0
 
     def copy(self) -> ModelState:
         """Return a copy with which a refused batch is undone. Labels and names change only after a batch was accepted.

@@ -11,8 +11,6 @@ from typing import Any, Literal
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.core.calibration import (
     TOTAL_WEIGHT,
-    pause_calibration,
-    resume_calibration,
     write_class_probabilities,
     write_logistic_probabilities,
     write_probabilities,
@@ -56,23 +54,6 @@ def explain_missing_calibration(ledger: Ledger) -> str | None:
             " weight 0."
         )
     return None
-
-
-# --- Passes ---
-
-
-def pause_probabilities(state: Any) -> None:
-    """Stop learning probabilities: in a later pass the labels have been seen."""
-    pause_calibration(state.ledger)
-    if hasattr(state.updater, "stack"):  # of Auto
-        state.updater.notes[-1] = 1.0
-
-
-def resume_probabilities(state: Any) -> None:
-    """Learn probabilities again."""
-    resume_calibration(state.ledger)
-    if hasattr(state.updater, "stack"):
-        state.updater.notes[-1] = 0.0
 
 
 # --- Predicting ---

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from novikoff._compiled.lazy_numpy import NDArray, np
 from novikoff.base.model_state import ModelState
-from novikoff.base.probabilities import pause_probabilities, resume_probabilities
 from novikoff.base.row_checks import build_overflow_error
 from novikoff.data.rows import Rows
 from novikoff.data.shuffle.gather import gather_blocks, gather_codes
@@ -57,8 +56,8 @@ def learn_passes(
             row = taken if order is None else int(order[taken])
             raise build_overflow_error(row, nothing_stands=backup is not None or state is not model._state)
         first = state.ledger.mistakes - before if first < 0 else first
-        pause_probabilities(state)
-    resume_probabilities(state)
+        state.pause_probabilities()
+    state.resume_probabilities()
     _sample_passes(state, rows, weights, done)
     return first
 
