@@ -183,6 +183,12 @@ class SampleWeightMixin(BaseEstimator):
         """Continue learning with one pass over these rows; `classes` names all labels at the first call."""
         return self._partial_fit(X, y, classes, sample_weight)
 
+    def _learn_weighted_example(self: Any, x: Any, y: Any, weight: float) -> None:
+        """Learn one example, as `learn_one` takes it, with a weight above 0."""
+        from novikoff.base.single_example import learn_as_batch
+
+        learn_as_batch(self, x, y, weight)
+
 
 def is_same_setting(a: Any, b: Any) -> bool:
     """Return whether two settings are equal; values that can't be compared, such as arrays, count as different."""

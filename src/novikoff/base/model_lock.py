@@ -35,6 +35,7 @@ EXCLUSIVE_METHODS = (
     "_fit_dataset",
     "partial_fit",
     "learn_one",
+    "_learn_weighted_example",
     "_learn_rows",
     "set_params",
     "with_kernel",
