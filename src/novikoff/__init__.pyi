@@ -12,6 +12,8 @@ from novikoff.certificates.verify import verify as verify
 from novikoff.client.client import Client as Client
 from novikoff.data.raw.table import with_columns as with_columns
 from novikoff.data.read import read as read
+from novikoff.decision_threshold import choose_threshold as choose_threshold
+from novikoff.decision_threshold import set_threshold as set_threshold
 from novikoff.dual.kernel_perceptron import KernelPerceptron as KernelPerceptron
 from novikoff.ensemble.adaboost import AdaBoost as AdaBoost
 from novikoff.ensemble.bagging import Bagging as Bagging
@@ -31,6 +33,7 @@ from novikoff.errors import UnknownColumnsWarning as UnknownColumnsWarning
 from novikoff.errors import WeightOverflowError as WeightOverflowError
 from novikoff.evaluation.evaluate import evaluate as evaluate
 from novikoff.explanation import explain as explain
+from novikoff.export.onnx_model import export_onnx as export_onnx
 from novikoff.feature_map import FeatureMap as FeatureMap
 from novikoff.ledger import Ledger as Ledger
 from novikoff.linear.arow import AROW as AROW
