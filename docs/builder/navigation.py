@@ -28,6 +28,7 @@ PARTS = (
             "docs/network",
             "docs/probabilities",
             "docs/imbalance",
+            "docs/river",
             "docs/concepts",
             "docs/experiments",
         ),

@@ -19,6 +19,7 @@ _HOME = {
     "verify": "certificates.verify",
     "evaluate": "evaluation.evaluate",
     "explain": "explanation",
+    "export_onnx": "export.onnx_model",
     "set_threshold": "decision_threshold",
     "choose_threshold": "decision_threshold",
     "read": "data.read",

@@ -33,6 +33,7 @@ from novikoff.errors import UnknownColumnsWarning as UnknownColumnsWarning
 from novikoff.errors import WeightOverflowError as WeightOverflowError
 from novikoff.evaluation.evaluate import evaluate as evaluate
 from novikoff.explanation import explain as explain
+from novikoff.export.onnx_model import export_onnx as export_onnx
 from novikoff.feature_map import FeatureMap as FeatureMap
 from novikoff.ledger import Ledger as Ledger
 from novikoff.linear.arow import AROW as AROW

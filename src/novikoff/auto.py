@@ -20,6 +20,7 @@ from novikoff.base.internals import (
     check_rows,
     fit_rows,
     inner_learner_of,
+    learn_weighted_example,
     require_state,
     run_settings_of,
     set_state,
@@ -230,6 +231,19 @@ class Auto(BaseEstimator):
         except TooManyLabelsError:
             with exclusive_lock(model):
                 many = to_multiclass(model).learn_one(x, y)
+                model.replace()
+                model = many
+        self._model = model
+
+    def _learn_weighted_example(self, x: Any, y: Any, weight: float) -> None:
+        """Learn one example, as `learn_one` takes it, with a weight above 0; the caller holds the lock."""
+        model = self._inner_learner if self._model is None else self._model
+        try:
+            learn_weighted_example(model, x, y, weight)
+        except TooManyLabelsError:
+            with exclusive_lock(model):
+                many = to_multiclass(model)
+                learn_weighted_example(many, x, y, weight)
                 model.replace()
                 model = many
         self._model = model

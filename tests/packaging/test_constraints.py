@@ -7,7 +7,7 @@ import tomllib
 
 from tests.helpers.paths import ROOT
 
-ONLY_COMPARED_WITH = {"river", "liblinear-official"}
+ONLY_COMPARED_WITH = {"liblinear-official"}
 
 
 def test_every_dependency_has_a_tested_upper_version() -> None:

@@ -75,6 +75,14 @@ def build_feature_sample(model: Any, dtype: Any) -> FeatureSample:
     return model._fresh_sample(dtype)
 
 
+def has_encoding(model: Any) -> bool:
+    """Return whether the model has the encoding of the rows or files to which it was fitted."""
+    if not model.__sklearn_is_fitted__():
+        return False
+    working = model._working_model() if is_facade(model) else model
+    return getattr(working._state, "reading", None) is not None
+
+
 def working_model_of(model: Any) -> Any:
     """Return the learner that does the work: the model itself, unless it is a facade such as Auto."""
     return model._working_model()
@@ -146,6 +154,23 @@ def spec_of(model: Any) -> LearnerSpec:
 def is_multiclass(model: Any) -> bool:
     """Return whether the model, or class, supports more than two classes without a scheme."""
     return bool(model._is_multiclass)
+
+
+def is_estimator(model: Any) -> bool:
+    """Return whether this is an estimator of this package."""
+    from novikoff.base.estimator import BaseEstimator
+
+    return isinstance(model, BaseEstimator)
+
+
+def accepts_multiclass(model: Any) -> bool:
+    """Return whether the model, or class, takes more than two classes, by itself or as a scheme."""
+    return bool(model._accepts_multiclass)
+
+
+def takes_sample_weight(model: Any) -> bool:
+    """Return whether examples of the model may have weights."""
+    return hasattr(model, "_learn_weighted_example")
 
 
 def needs_two_classes(model: Any) -> bool:
@@ -275,6 +300,11 @@ def run_pass(
 ) -> int:
     """Learn these rows once; return how many were learned. `known` says that a reader has checked them."""
     return model._run_pass(state, rows, codes, weights, known=known)
+
+
+def learn_weighted_example(model: Any, x: Any, y: Any, weight: float) -> None:
+    """Learn one example with a weight above 0, in a model that `takes_sample_weight`."""
+    model._learn_weighted_example(x, y, weight)
 
 
 def check_rows(model: Any, state: Any, rows: Rows) -> None:

@@ -36,6 +36,7 @@ EXCLUSIVE_METHODS = (
     "partial_fit",
     "learn_one",
     "_learn_checked_rows",
+    "_learn_weighted_example",
     "set_params",
     "with_kernel",
     "_learn_slow_path",

@@ -612,3 +612,7 @@ class SampleWeightMixin(BaseEstimator):
     def partial_fit(self: Any, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Any:
         """Continue learning with one pass over these rows; `classes` names all labels at the first call."""
         return self._partial_fit(X, y, classes, sample_weight)
+
+    def _learn_weighted_example(self: Any, x: Any, y: Any, weight: float) -> None:
+        """Learn one example, as `learn_one` takes it, with a weight above 0."""
+        learn_as_batch(self, x, y, weight)

@@ -74,8 +74,9 @@ def _check_width(model: Any, state: Any, values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def learn_as_batch(model: Any, x: Any, y: Any) -> None:
-    """Learn one example as a batch of one. A refused example changes nothing."""
+def learn_as_batch(model: Any, x: Any, y: Any, weight: float | None = None) -> None:
+    """Learn one example as a batch of one, with a weight where one is given. A refused example changes nothing."""
+    weights = np.zeros(0) if weight is None else np.array([weight])
     x = encode_example(model._state, x)
     state = build_initial_state(model, x) if model._state is None else model._state
     model._check_settings_unchanged(state)
@@ -89,9 +90,9 @@ def learn_as_batch(model: Any, x: Any, y: Any) -> None:
         codes, state.labels = known.encode_one(y)
         check_value_range(model, x, row.values)
         examples = state.ledger.examples
-        if model._run_pass(state, row, codes, np.zeros(0)) == 0:
+        if model._run_pass(state, row, codes, weights) == 0:
             raise build_rejection_error(model, state, x)
-        state.feature_sample.record(row, np.zeros(0), examples, state.ledger.examples, state.features)
+        state.feature_sample.record(row, weights, examples, state.ledger.examples, state.features)
     except BaseException:
         state.labels = known
         state.forget(*before)

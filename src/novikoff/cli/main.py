@@ -28,6 +28,7 @@ COMMANDS = {
     "evaluate": "measure models on labelled data",
     "predict": "predict with a model",
     "explain": "show the contribution of each feature to one prediction",
+    "export": "write a linear model as ONNX, or its weights as JSON",
     "inspect": "show what a model has learned",
     "certify": "bound the mistakes of a model on its stream, by theorems",
     "compare": "try linear learners side by side on the same stream",
