@@ -170,9 +170,7 @@ def test_files_are_mapped_as_arrays_are(tmp_path: Path, capsys: pytest.CaptureFi
     path.write_text("\n".join(lines) + "\n")
     assert main(["learn", str(path), "--feature-map", "poly:2", "--passes", "3", "--save", str(model), "--quiet"]) == 0
     mapped = FeatureMap("poly:2").fit_transform(X)
-    direct = novikoff.Auto()
-    for _ in range(3):
-        direct.partial_fit(mapped, y)
+    direct = novikoff.Auto(passes=3, shuffle=False).fit(mapped, y)
     loaded = novikoff.load(model)
     assert loaded.ledger_.mistake_times.tolist() == direct.ledger_.mistake_times.tolist()
     assert (loaded.coef_ == direct.coef_).all()

@@ -88,7 +88,8 @@ class SlowCalibration:
 
     def update(self, score, sign, weight):
         x = self.features(score)
-        p = 1.0 / (1.0 + np.exp(-self.theta @ x))
+        with np.errstate(over="ignore"):
+            p = 1.0 / (1.0 + np.exp(-self.theta @ x))
         self.learn((p - (sign > 0)) * x, p * (1.0 - p) * np.outer(x, x), weight, score * score)
 
     # Many classes

@@ -15,6 +15,7 @@ from sklearn.base import clone
 import novikoff
 from novikoff import SGD, InputError, Perceptron
 from novikoff._compiled.jit import JIT_DISABLED
+from novikoff.base.internals import require_state
 from novikoff.model_file import from_bytes, to_bytes
 from tests.helpers.learners import ALL_LEARNERS, GROWING_LEARNERS, clip_to_range, make_learner
 from tests.helpers.model_bytes import to_bytes_without_calibration
@@ -278,5 +279,7 @@ def test_passes_equal_the_repeated_stream(name: str) -> None:
     X, y = real(10)
     X = clip_to_range(name, X)
     twice = make_learner(name, passes=2).fit(X, y)
-    again = make_learner(name, passes=2).partial_fit(X, y, **BOTH).partial_fit(X, y)
+    again = make_learner(name, passes=2).partial_fit(X, y, **BOTH)
+    require_state(again).pause_probabilities()  # Auto's forecasts learn in the first pass only
+    again.partial_fit(X, y)
     assert to_bytes_without_calibration(twice) == to_bytes_without_calibration(again)

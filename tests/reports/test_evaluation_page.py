@@ -34,7 +34,7 @@ def files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     data.write_text("size,age,colour,label\n" + "\n".join(lines) + "\n")
     models = {"data": str(data)}
     for name, options in (
-        ("auto", ["--no-calibrate"]),
+        ("auto", []),
         ("perceptron", ["--learner", "perceptron", "--no-calibrate"]),
         ("forest", ["--multiclass", "random-forest", "--n-estimators", "10"]),
     ):
@@ -67,7 +67,7 @@ def test_the_page_holds_all_figures_of_the_json(
     assert titles[:5] == ["Error", "Paired comparison", "ROC", "Precision and recall", "Calibration"]
     assert {"Scores of auto.model", "Confusion of auto.model", "Error of auto.model by colour"} < set(titles)
     assert len(re.findall(r'id="plot-\d+"', text)) == len(titles)
-    assert "Without calibration, log-loss and Brier score: <bdi>auto.model, perceptron.model</bdi>" in text
+    assert "Without calibration, log-loss and Brier score: <bdi>perceptron.model</bdi>" in text
 
 
 def test_names_in_the_data_are_escaped(

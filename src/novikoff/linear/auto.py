@@ -30,13 +30,13 @@ from novikoff.core.updaters.stacked_learners import (
     ERRORS,
     FORECAST_LOSS,
     MIXTURE,
+    N_CLASS_NOTES,
     N_MEMBERS,
     STACKED_LEARNERS_SCHEMA,
     StackedLearners,
     build_stacked_learners,
     log_loss_of,
 )
-from novikoff.core.updaters.stacked_learners_multiclass import N_CLASS_NOTES
 from novikoff.errors import ModelReplacedError
 from novikoff.memory_limit import Growth
 from novikoff.theory import regret

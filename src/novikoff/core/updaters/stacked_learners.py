@@ -80,6 +80,8 @@ SQUARES, NEGATIVE_SUM = N_STATISTICS, N_STATISTICS + 1
 AROW_MEAN, AROW_LAST, LOGISTIC_MEAN, DISCRIMINANT_SCORE, LOGISTIC_LAST, DRIFT_LAST = 0, 1, 2, 3, 4, 5
 N_SCORES = 6
 N_FEATURES, BIAS = 4, 4
+N_CLASS_NOTES = N_SCORES + N_FEATURES + 1
+"""Numbers of each of several classes in the workspace: its scores, its features and its probability."""
 # Entries of `stack`: v and u; the losses of the two forecasts; the size of the bias feature of the first
 # two of several classes (stacked_learners_multiclass.py); the mistakes of each member; the sums of the squares of the
 # scores that are features; the weights and the precision of the two forecasts, the first with its inverse; the step at

@@ -61,6 +61,7 @@ from novikoff.core.updaters.stacked_learners import (
     LOGISTIC_WEIGHT,
     MAX_FEATURE,
     MIXTURE,
+    N_CLASS_NOTES,
     N_FEATURES,
     N_SCORES,
     PAUSED,
@@ -86,8 +87,7 @@ from novikoff.core.updaters.stacked_learners import (
 from novikoff.data.rows import Rows
 
 # Numbers of each class in the workspace: its scores, its features, and its probability in the forecast.
-FEATURE_COLUMNS, FORECAST_COLUMN = N_SCORES, N_SCORES + N_FEATURES
-N_CLASS_NOTES = FORECAST_COLUMN + 1
+FEATURE_COLUMNS, FORECAST_COLUMN = N_SCORES, N_CLASS_NOTES - 1
 
 
 @compiled
