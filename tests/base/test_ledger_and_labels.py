@@ -108,3 +108,16 @@ def test_classes_may_be_given_after_the_first_example() -> None:
     model = Perceptron().partial_fit([[1.0]], ["b"]).partial_fit([[2.0]], ["b"], classes=["a", "b"])
     model.partial_fit([[-1.0]], ["a"])
     assert set(model.classes_) == {"a", "b"}
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_labels_may_lie_at_any_address(kind: Any) -> None:
+    """Messages between processes, and fields of packed records, are not aligned."""
+    X, y = real(2)
+    packed = np.zeros(len(y), np.dtype([("before", "u1"), ("label", kind)]))
+    packed["label"] = y
+    column = np.frombuffer(b"." + y.astype(kind).tobytes(), kind, offset=1)
+    assert not column.flags.aligned
+    expected = Perceptron().fit(X, y.astype(kind)).coef_.tolist()
+    for labels in (column, packed["label"]):
+        assert Perceptron().fit(X, labels).coef_.tolist() == expected

@@ -236,7 +236,7 @@ def split_in_two(y: NDArray[Any]) -> tuple[Any, Any, NDArray[np.int8]] | None:
     """
     if y.dtype.kind not in "biuf" or y.dtype == np.uint64 or y.dtype.itemsize > 8 or not y.size:
         return None
-    codes = np.ascontiguousarray(y, dtype=np.float64 if y.dtype.kind == "f" else np.int64)
+    codes = np.require(y, np.float64 if y.dtype.kind == "f" else np.int64, ["C", "ALIGNED"])
     signs = np.empty(y.size, np.int8)
     k = write_signs(codes, signs)
     return None if k < 0 else (*sorted((to_plain_label(y[0]), to_plain_label(y[k]))), signs)
