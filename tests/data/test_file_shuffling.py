@@ -285,7 +285,7 @@ def test_learn_equals_learning_a_file_in_that_order(kind: str, learner: str, fol
     how = [*options.get(kind, []), "--learner", learner, "--quiet"]
     lines, suffix = lines_of(KINDS[kind]), KINDS[kind].name
     path = write(tmp_path / suffix, KINDS[kind], lines)
-    passes = 1 if learner == "auto" else 2  # a later pass is no part of a longer file for Auto: its forecasts pause
+    passes = 1 if learner == "auto" else 2  # the forecasts of Auto pause in later passes
     ordered = [lines[i] for number in range(passes) for i in permutation(4, number, ROWS)]
     other = write(tmp_path / f"ordered.{suffix}", KINDS[kind], ordered)
     models = [tmp_path / "shuffled.model", tmp_path / "ordered.model"]
