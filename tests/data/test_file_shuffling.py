@@ -285,10 +285,11 @@ def test_learn_equals_learning_a_file_in_that_order(kind: str, learner: str, fol
     how = [*options.get(kind, []), "--learner", learner, "--quiet"]
     lines, suffix = lines_of(KINDS[kind]), KINDS[kind].name
     path = write(tmp_path / suffix, KINDS[kind], lines)
-    ordered = [lines[i] for number in range(2) for i in permutation(4, number, ROWS)]
+    passes = 1 if learner == "auto" else 2  # the forecasts of Auto pause in later passes
+    ordered = [lines[i] for number in range(passes) for i in permutation(4, number, ROWS)]
     other = write(tmp_path / f"ordered.{suffix}", KINDS[kind], ordered)
     models = [tmp_path / "shuffled.model", tmp_path / "ordered.model"]
-    shuffle = ["--shuffle", "--random-state", "4", "--passes", "2"]
+    shuffle = ["--shuffle", "--random-state", "4", "--passes", str(passes)]
     assert main(["learn", str(path), *shuffle, *how, "--save", str(models[0])]) == 0
     assert main(["learn", str(other), "--no-shuffle", *how, "--save", str(models[1])]) == 0
     assert contents(models[0]) == contents(models[1])

@@ -47,8 +47,8 @@ def fixed_share(*, forecasts: int, share: float, examples: int, switches: int = 
     A `share` α of all weights is redistributed evenly after each of m `examples`; s is `switches`. The bound allows for
     the rounding of each example. (Herbster and Warmuth 1998.)
 
-    >>> round(fixed_share(forecasts=2, share=0.0, examples=1000), 9) == round(math.log(2), 9)
-    True
+    >>> round(fixed_share(forecasts=2, share=0.0, examples=1000), 6)
+    0.693147
     """
     if not 0.0 <= share < 1.0 or (switches > 0 and share == 0.0):
         raise InputError(f"share must be from 0 to below 1, and above 0 with switches, got {share!r}.")
