@@ -321,18 +321,6 @@ def start_calibration(ledger: Ledger) -> None:
     resume_calibration(ledger)
 
 
-def convert_to_classes(state: NDArray[np.float64]) -> None:
-    """Continue a calibration of two classes by scores of classes: z for the positive class, −z for the other.
-
-    The odds between the two classes stay the same, but for the intercept, which scores of classes do not have.
-    """
-    state[INTERCEPT] = 0.0
-    for entry in (SLOPE, LOG_SLOPE):  # the difference of the two scores is 2z
-        state[entry] /= 2.0
-    for entry in (A11, A12, A22):
-        state[entry] *= 4.0
-
-
 def pause_calibration(ledger: Ledger) -> None:
     """Calibrate by no further example: in a later pass their labels have been seen."""
     ledger.book.counts[CALIBRATED_NEXT] = NEVER_CALIBRATED
