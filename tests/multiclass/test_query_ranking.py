@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
 
-from novikoff import AROW, SGD, InputError, Perceptron, QueryRanking, Winnow, load, save
+from novikoff import AROW, SGD, BalancedWinnow, InputError, Perceptron, QueryRanking, Winnow, load, save
 from novikoff.model_file import to_bytes
 
 pytestmark = pytest.mark.plain_python_coverage
@@ -113,3 +113,14 @@ def test_single_examples_are_not_learned() -> None:
     assert not hasattr(model, "learn_one")
     with pytest.raises(AttributeError, match="it learns whole queries, by partial_fit"):
         _ = model.learn_one
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_balanced_winnow_learns_queries(kind: Any) -> None:
+    X = np.random.default_rng(2).uniform(-0.5, 0.5, (80, 4)).astype(kind)
+    grades = (X[:, 0] > X[:, 1]).astype(int)
+    model = QueryRanking(BalancedWinnow(passes=20)).fit(X, grades, qid=np.arange(80) // 8)
+    scores = model.decision_function(X)
+    assert scores[grades == 1].mean() > scores[grades == 0].mean()
+    first, second = model.coef_[0][:2]
+    assert first > 0.0 > second
