@@ -94,8 +94,8 @@ def test_hashed_features_have_the_numbers_of_their_slots(tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (Auto(), "vote of four learners"),
-        (Kesler(), "vote of four learners"),
+        (Auto(), "mixes the probabilities of four learners"),
+        (Kesler(), "mixes the probabilities of four learners"),
         (novikoff.KernelPerceptron(), "not sums of value × weight"),
         (novikoff.VotedPerceptron(), "not sums of value × weight"),
         (novikoff.AllVsAll(AROW()), "not sums of value × weight"),

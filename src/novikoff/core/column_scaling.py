@@ -19,7 +19,8 @@ A row is scored before it is learned: `write_row` writes it to buffers and chang
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from novikoff._compiled.jit import compiled, compiled_not_inlined
 from novikoff._compiled.lazy_numpy import NDArray, np
@@ -196,14 +197,14 @@ def update_dense_slots(s: ColumnScaler, t: float) -> None:
     s.totals[N_DENSE] = n_dense
 
 
-def dense_slots_are_valid(arrays: object, sizes: object) -> bool:
+def dense_slots_are_valid(arrays: Mapping[str, NDArray[Any]], sizes: Mapping[str, int]) -> bool:
     """Return whether the first entries of `dense_slots` are increasing slots of features, as many as the totals say."""
-    slots, totals = arrays["dense_slots"], arrays["totals"]  # type: ignore[index]
+    slots, totals = arrays["dense_slots"], arrays["totals"]
     count = totals[N_DENSE]
-    if not (0 <= count <= sizes["features"] and count == int(count)):  # type: ignore[index]
+    if not (0 <= count <= sizes["features"] and count == int(count)):
         return False
     used = slots[: int(count)].astype(np.int64)
-    return bool(len(used) == 0 or (used[0] >= 1 and used[-1] <= sizes["features"] and (np.diff(used) > 0).all()))  # type: ignore[index]
+    return bool(len(used) == 0 or (used[0] >= 1 and used[-1] <= sizes["features"] and (np.diff(used) > 0).all()))
 
 
 def scaling_arrays(n_statistics: int) -> dict[str, ArraySpec]:

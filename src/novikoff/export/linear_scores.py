@@ -68,7 +68,7 @@ def read_linear_scores(model: Any) -> LinearScores:
         raise InputError(f"Only models of novikoff can be exported, not {model!r}.")
     if internals.is_facade(model) or isinstance(internals.inner_learner_of(model), BinaryAuto):
         raise InputError(
-            f"{type(model).__name__} predicts by a vote of four learners, which is not a linear score: it cannot be"
+            f"{type(model).__name__} mixes the probabilities of four learners, which is not a linear score: it can't be"
             " exported. Train AROW, SGD or Perceptron, on the command line by --learner arow, for several classes"
             " with --multiclass kesler."
         )
